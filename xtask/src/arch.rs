@@ -7,6 +7,7 @@ mod floors;
 mod modules;
 mod sources;
 mod tokens;
+mod words;
 
 use anyhow::Context;
 use std::collections::BTreeSet;
@@ -22,10 +23,7 @@ struct Findings {
     crate_lines: Vec<(String, usize)>,
 }
 
-/// Prints every violation.
-///
-/// # Errors
-/// When a rule is broken, or a file of the workspace cannot be read.
+/// Prints every violation. Errors: when a rule is broken, or a file of the workspace cannot be read.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let Findings { mut violations, crate_lines } = files(root)?;
     let floors = floors::floors(&read(root, Path::new("ARCHITECTURE.md"))?);
@@ -39,10 +37,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Every Rust source of the workspace, as paths from its root.
-///
-/// # Errors
-/// When a directory cannot be read.
+/// Every Rust source of the workspace, as paths from its root. Errors: when a directory cannot be read.
 #[cfg(test)]
 pub(crate) fn rust_sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
@@ -62,7 +57,35 @@ fn files(root: &Path) -> anyhow::Result<Findings> {
         check_room(root, &room, &directory, &mut findings)?;
     }
     findings.violations.extend(dead_links(root)?);
+    findings.violations.extend(words_for_users(root)?);
     Ok(findings)
+}
+
+/// Documents that describe the keys of a file, whose nouns are those of the code.
+const OF_KEYS: &[&str] = &["docs/record.md"];
+
+/// Words that users should not meet: in documents, in the help, on the pages that snapshots show, and in the texts of findings.
+fn words_for_users(root: &Path) -> anyhow::Result<Vec<String>> {
+    let mut violations = Vec::new();
+    let mut documents = walk(root, Path::new("docs"), "md")?;
+    documents.retain(|path| !OF_KEYS.iter().any(|keys| path == Path::new(keys)));
+    documents.push("README.md".into());
+    for path in documents {
+        violations.extend(words::violations(&path.to_string_lossy(), &words::prose(&read(root, &path)?)));
+    }
+    for path in walk(root, Path::new("crates"), "snap")? {
+        violations.extend(words::violations(&path.to_string_lossy(), &words::shown(&read(root, &path)?)));
+    }
+    for path in walk(root, Path::new("crates"), "trycmd")? {
+        violations.extend(words::violations(&path.to_string_lossy(), &read(root, &path)?));
+    }
+    let rules = Path::new("crates/finding/src/rules");
+    for path in if root.join(rules).is_dir() { walk(root, rules, "rs")? } else { Vec::new() } {
+        for (line, text) in tokens::texts(&read(root, &path)?)? {
+            violations.extend(words::violations(&format!("{}:{line}", path.display()), &text));
+        }
+    }
+    Ok(violations)
 }
 
 /// The rooms as name and directory from the root: every crate of `crates/`, and `xtask`.

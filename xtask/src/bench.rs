@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: what rdsk itself costs. Two programs do the same in turn, and a row has the medians of both and of the ratios
 //! of the pairs: how fast rdsk issues I/O against the installed fio, how fast `rdsk dd` copies against dd, what counting by BPF and
-//! `rdsk watch` cost. Then come memory and times of the program, and what the history costs.
+//! `rdsk watch` cost. Then comes what the history costs.
 //! A benchmark and no test: it prints what it measured and fails only where nothing can be measured.
 
 mod copies;
@@ -19,7 +19,6 @@ type Section = (&'static str, fn(&Options) -> Result<()>);
 
 const SECTIONS: &[Section] = &[
     ("engines: io_uring, aio, threads and sync against fio", engines::report),
-    ("program: start, memory, simulated disks", costs::program),
     ("copies: rdsk dd against GNU dd", copies::report),
     ("observer: IOPS with the BPF programs against none", observer::report),
     ("watch: dd beside rdsk watch, against dd alone", copies::beside_watch),
@@ -34,11 +33,8 @@ struct Options {
     seconds: u32,
 }
 
-/// Measures every section whose name contains TEXT. Arguments: `TEXT`; `--pairs N` (6, of which a median has an interval);
-/// `--seconds N` (2) per run.
-///
-/// # Errors
-/// When an argument is unknown, or no section could be measured.
+/// Measures every section whose name contains TEXT. Arguments: `TEXT`; `--pairs N` (6, of which a median has an interval); `--seconds N`
+/// (2) per run. Errors: when an argument is unknown, or no section could be measured.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let (text, options) = parse(arguments)?;
     let chosen: Vec<&Section> = SECTIONS.iter().filter(|(name, _)| name.contains(&text)).collect();

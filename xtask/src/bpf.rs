@@ -1,5 +1,5 @@
 //! `cargo xtask bpf`: compiles the BPF programs of `observe` with Debian's clang. The object is part of the repository, so that
-//! nobody needs clang to build rdsk; with `--check` it is compared instead, which is how the tests prove that it comes from
+//! clang is not needed to build rdsk; with `--check` it is compared instead, which is how the tests prove that it comes from
 //! its source.
 
 use crate::programs::checked;
@@ -19,10 +19,8 @@ const HEADER: &str = "/usr/include/bpf/bpf_helpers.h";
 /// Where Debian keeps `asm/types.h`, on the architectures that rdsk is built for.
 const INCLUDES: &[&str] = &["/usr/include/x86_64-linux-gnu", "/usr/include/aarch64-linux-gnu"];
 
-/// Compiles the object, or compares it with `--check`.
-///
-/// # Errors
-/// When clang is missing or refuses the source, and when the object is not what the source gives.
+/// Compiles the object, or compares it with `--check`. Errors: when clang is missing or refuses the source, and when the object is not what
+/// the source gives.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     let is_check = options::is_check(arguments)?;
     if is_check && Strictness::from_environment() == Strictness::MaySkip && !is_possible() {

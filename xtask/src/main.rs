@@ -13,9 +13,8 @@ mod campaign;
 mod dist;
 #[cfg(feature = "measure")]
 mod docs;
-#[cfg(feature = "measure")]
-mod loop_device;
 mod options;
+#[cfg_attr(not(feature = "measure"), allow(dead_code, reason = "the tasks that measure name the commit"))]
 mod origin;
 #[cfg_attr(not(feature = "measure"), expect(dead_code, reason = "the tasks that measure use more of it"))]
 mod programs;
@@ -47,7 +46,7 @@ usage: cargo xtask COMMAND
                               measure every simulated system with every experiment by two programs; fails if a value differs
   bench [TEXT] [--pairs N] [--seconds N]
                               what rdsk costs, by programs in turn: engines against fio, copies against dd, IOPS with the BPF observer on
-                              and off, dd beside rdsk watch; memory and times; the history; with TEXT, what has it in its name
+                              and off, dd beside rdsk watch; the history; with TEXT, what has it in its name
   calibrate [PART ...] [--runs N] [--first-seed N]
                               how often intervals hold the truth and findings are false, in docs/calibration.md; without a part,
                               all simulated ones; real ones: equal-files, false-real,
@@ -55,8 +54,8 @@ usage: cargo xtask COMMAND
   dist [--check]              a static program, a .deb, an .rpm and a container's recipe, in target/dist; with --check, from two
                               directories, which must give the same bytes
   dist --try [SYSTEM ...]     install what dist made in root trees and run it: debian12, debian13, rpm, empty (root)
-  screenshots [DIRECTORY]     pages of every experiment as pictures to look at: light, dark, phone and print (target/screenshots)
-  campaign [NAME] [--runs N]  a long series of tests with a page of results in xtask/records/campaigns; without a name, the list";
+  screenshots [DIRECTORY]     pages of every experiment as pictures to look at: light, dark, phone and print (target/screenshots); with --docs also those of the documents
+  campaign [NAME]             a long series of tests with a page of results in xtask/records/campaigns; without a name, the list";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -72,8 +71,20 @@ fn main() -> ExitCode {
         "campaign" => campaign::run(&root(), rest),
         "dist" => dist::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "screenshots" => screenshots::run(&root(), rest).map(|()| ExitCode::SUCCESS),
-        "bench" | "calibrate" | "docs" | "same-records" => measure(command, rest),
-        "schema" => schema(rest),
+        #[cfg(feature = "measure")]
+        "bench" => bench::run(rest).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "measure")]
+        "calibrate" => calibrate::run(&root(), rest),
+        #[cfg(feature = "measure")]
+        "docs" => docs::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "measure")]
+        "same-records" => same_records::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "schema")]
+        "schema" => schema::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        #[cfg(not(feature = "measure"))]
+        "bench" | "calibrate" | "docs" | "same-records" => with_feature("measure", command, rest),
+        #[cfg(not(feature = "schema"))]
+        "schema" => with_feature("schema", command, rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -84,33 +95,6 @@ fn main() -> ExitCode {
         eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })
-}
-
-/// The tasks that need the rooms themselves.
-#[cfg(feature = "measure")]
-fn measure(command: &str, rest: &[String]) -> anyhow::Result<ExitCode> {
-    match command {
-        "bench" => bench::run(rest)?,
-        "calibrate" => return calibrate::run(&root(), rest),
-        "docs" => docs::run(&root(), rest)?,
-        _ => same_records::run(&root(), rest)?,
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(not(feature = "measure"))]
-fn measure(command: &str, rest: &[String]) -> anyhow::Result<ExitCode> {
-    with_feature("measure", command, rest)
-}
-
-#[cfg(feature = "schema")]
-fn schema(rest: &[String]) -> anyhow::Result<ExitCode> {
-    schema::run(&root(), rest).map(|()| ExitCode::SUCCESS)
-}
-
-#[cfg(not(feature = "schema"))]
-fn schema(rest: &[String]) -> anyhow::Result<ExitCode> {
-    with_feature("schema", "schema", rest)
 }
 
 /// Builds the task runner with what a task needs, and has that one do it.

@@ -20,20 +20,16 @@ pub(crate) fn rdsk(root: &Path) -> Result<PathBuf> {
 
 /// Builds what the arguments of `cargo build` select and gives the path of the last executable.
 pub(crate) fn executable(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
-    executable_by(cargo(root, &["build"]).args(arguments))
+    let mut build = cargo(root, &["build", "--message-format=json-render-diagnostics"]);
+    let text = text_of(build.args(arguments).stderr(Stdio::inherit()))?;
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut executables = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
+    executables.next_back().context("cargo build named no executable")
 }
 
 /// Builds a program of this workspace as users build it, and gives its path.
 pub(crate) fn release(name: &str) -> Result<PathBuf> {
     executable(&crate::root(), &["--release", "--bin", name])
-}
-
-/// Runs a `cargo build` and gives the path of the last executable.
-pub(crate) fn executable_by(build: &mut Command) -> Result<PathBuf> {
-    let text = text_of(build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()))?;
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut executables = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
-    executables.next_back().context("cargo build named no executable")
 }
 
 /// A command that runs rdsk and keeps its runs out of the developer's own history, also where no cargo set that.

@@ -22,6 +22,7 @@ const RUNS: &[(&str, &str)] = &[
     ("scale-one", "scale sim:tms-ramsan"),
     ("align", "align sim:wd2500"),
     ("align-other", "align sim:linux-disk"),
+    ("scale-two", "scale sim:tms-ramsan-2"),
     ("stripe", "stripe sim:raid5"),
     ("stripe-6", "stripe sim:raid6"),
 ];
@@ -30,23 +31,33 @@ const TOGETHER: &[(&str, &[&str])] = &[
     ("compare-paths", &["paths", "paths-1m"]),
     ("compare-stream", &["stream", "stream-san"]),
     ("compare-zones", &["zones", "zones-other"]),
-    ("compare-scale", &["scale", "scale-one"]),
+    ("compare-scale", &["scale-one", "scale-two", "scale"]),
     ("compare-align", &["align", "align-other"]),
     ("compare-stripe", &["stripe", "stripe-6"]),
 ];
+/// Pictures of the documents: what each is called there, and which of the pictures it is.
+const DOCUMENTED: &[(&str, &str)] = &[
+    ("page-light", "run.first-light"),
+    ("page-dark", "run.first-dark"),
+    ("page-phone", "run.first-phone"),
+    ("page-print", "run.print"),
+    ("page-three", "compare-scale.first-light"),
+];
+const DOCUMENTS: &str = "docs/pictures";
 const GOLDEN: &str = "crates/cli/tests/golden";
 /// A browser needs seconds for each page.
 const LIMIT: Duration = Duration::from_secs(1200);
 
-/// Writes pages and pictures into the directory that the arguments name, or below `target`.
+/// Writes pages and pictures into the directory that the arguments name, or below `target`; with `--docs` also those of the documents.
 ///
 /// # Errors
 /// When a run or a page fails, or there is no browser.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
-    let directory = match arguments {
-        [] => root.join("target/screenshots"),
-        [directory] if !directory.starts_with('-') => PathBuf::from(directory),
-        _ => bail!("cargo xtask screenshots takes a directory or nothing"),
+    let (directory, is_documented) = match arguments {
+        [] => (root.join("target/screenshots"), false),
+        [flag] if flag == "--docs" => (root.join("target/screenshots"), true),
+        [directory] if !directory.starts_with('-') => (PathBuf::from(directory), false),
+        _ => bail!("cargo xtask screenshots takes a directory, --docs or nothing"),
     };
     fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
     let directory = directory.canonicalize()?;
@@ -77,6 +88,18 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     let failure = suite::failure_of(ending);
     ensure!(failure.is_none(), "the browser: {}", failure.unwrap_or_default());
     println!("pictures in {}", directory.display());
+    if is_documented { document(root, &directory) } else { Ok(()) }
+}
+
+/// Puts the pictures of the documents where these show them; the first printed page becomes a picture.
+fn document(root: &Path, directory: &Path) -> Result<()> {
+    let mut command = Command::new("pdftoppm");
+    command.args(["-png", "-r", "70", "-f", "1", "-l", "1", "-singlefile"]);
+    checked(command.arg(directory.join("run.pdf")).arg(directory.join("run.print")))?;
+    for (name, picture) in DOCUMENTED {
+        let to = root.join(DOCUMENTS).join(format!("{name}.png"));
+        fs::copy(directory.join(format!("{picture}.png")), &to).with_context(|| to.display().to_string())?;
+    }
     Ok(())
 }
 
@@ -105,7 +128,7 @@ mod tests {
     #[test]
     fn nothing_but_a_directory_is_taken() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        for line in ["--help", "a b"] {
+        for line in ["--help", "a b", "--docs a"] {
             assert!(run(Path::new("/nonexistent"), &words(line)).is_err(), "{line}");
         }
     }

@@ -1,5 +1,5 @@
 //! One child process with a time limit: its lines are passed on as they come, and it is ended with everything it started
-//! when the time is over or somebody interrupts. It never waits for anything without a limit.
+//! when the time is over or it is interrupted. It never waits for anything without a limit.
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -158,7 +158,7 @@ fn end(child: &mut Child) -> anyhow::Result<()> {
 }
 
 /// Waits until something holds, at most for `limit`, and says whether it does.
-pub(crate) fn holds_within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+fn holds_within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
         if holds() {
@@ -218,7 +218,7 @@ mod tests {
         assert!(matches!(ending, Ending::TimedOut(_)), "{ending:?}");
         assert!(took < Duration::from_secs(300), "{took:?}");
         let grandchild = std::path::Path::new("/proc").join(&lines[0]).join("stat");
-        // A signal takes effect a moment later, and an ended process that nobody waited for yet is a zombie, state Z.
+        // A signal takes effect a moment later, and an ended process that was not waited for yet is a zombie, state Z.
         let ended = || {
             let text = std::fs::read_to_string(&grandchild).unwrap_or_else(|_| "gone (gone) Z".into());
             text.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))

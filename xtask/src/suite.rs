@@ -4,11 +4,11 @@
 mod side_by_side;
 mod test_programs;
 
-pub(crate) use test_programs::{BUILT, TestProgram, build as build_tests};
+pub(crate) use test_programs::BUILT;
 
 use crate::step::{self, Ending};
 use crate::test_counts::TestCounts;
-use crate::tools;
+use crate::{options, tools};
 use anyhow::Context;
 use side_by_side::Ended;
 use std::collections::BTreeSet;
@@ -80,11 +80,8 @@ struct Done {
     took: Duration,
 }
 
-/// Runs the chosen steps, prints the summary, and ends with the line that counts the tests. The code is that of the
-/// whole: a failure when any step failed.
-///
-/// # Errors
-/// When a step could not be started, or the arguments name no step.
+/// Runs the chosen steps, prints the summary, and ends with the line that counts the tests. The code is that of the whole: a failure when
+/// any step failed. Errors: when a step could not be started, or the arguments name no step.
 pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> anyhow::Result<ExitCode> {
     let chosen = chosen(arguments, strictness)?;
     let interrupted = step::interruption()?;
@@ -103,7 +100,7 @@ pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> 
                 Some("not run, because the build failed".to_owned())
             }
             "test" => match tests(root, limit, &interrupted, strictness) {
-                Ok(all) => tested.insert(all).trouble.clone(),
+                Ok(totals) => tested.insert(totals).trouble.clone(),
                 Err(error) => Some(format!("{error:#}")),
             },
             _ => {
@@ -165,21 +162,19 @@ fn summary(done: &[Done], tested: &Tested, strictness: Strictness) -> ExitCode {
 
 /// What the tests of the whole workspace came to.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tested {
-    pub(crate) counts: TestCounts,
+struct Tested {
+    counts: TestCounts,
     /// The lines of tests that skipped themselves.
-    pub(crate) skips: Vec<String>,
+    skips: Vec<String>,
     /// Why they failed as a whole, if they did.
-    pub(crate) trouble: Option<String>,
+    trouble: Option<String>,
     /// The programs that took longest, the longest first.
-    pub(crate) slowest: Vec<(String, Duration)>,
+    slowest: Vec<(String, Duration)>,
 }
 
-/// Builds the tests where that is necessary, and runs them side by side, all within `limit`.
-///
-/// # Errors
-/// When they cannot be built, or the file of skips not be made.
-pub(crate) fn tests(
+/// Builds the tests where that is necessary, and runs them side by side, all within `limit`. Errors: when they cannot be built, or the file
+/// of skips not be made.
+fn tests(
     root: &Path,
     limit: Duration,
     interrupted: &AtomicBool,
@@ -205,25 +200,20 @@ pub(crate) fn tests(
 
 fn sum_up(ended: &[Ended], skips: Vec<String>) -> Tested {
     let mut tested = Tested { skips, ..Tested::default() };
-    for one in ended {
-        tested.counts.add(&one.name, &one.counts, one.failure.as_deref());
+    for program in ended {
+        tested.counts.add(&program.name, &program.counts, program.failure.as_deref());
     }
-    let failed: Vec<&str> =
-        ended.iter().filter(|one| one.failure.is_some()).map(|one| one.name.as_str()).collect();
-    tested.trouble =
-        (!failed.is_empty()).then(|| format!("{} of {} programs failed", failed.len(), ended.len()));
-    tested.slowest = ended.iter().map(|one| (one.name.clone(), one.took)).collect();
+    let failed = ended.iter().filter(|program| program.failure.is_some()).count();
+    tested.trouble = (failed > 0).then(|| format!("{failed} of {} programs failed", ended.len()));
+    tested.slowest = ended.iter().map(|program| (program.name.clone(), program.took)).collect();
     tested.slowest.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
     tested.slowest.truncate(SLOWEST);
     tested
 }
 
-/// Installs programs and the toolchain's own parts. Without them tests are skipped, and in strict runs they fail by
-/// themselves; a step that fails here says it earlier and once.
-///
-/// # Errors
-/// When apt cannot be started.
-pub(crate) fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyhow::Result<Option<String>> {
+/// Installs programs and the toolchain's own parts. Without them tests are skipped, and in strict runs they fail by themselves; a step that
+/// fails here says it earlier and once. Errors: when apt cannot be started.
+fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyhow::Result<Option<String>> {
     let lacking = tools::install(interrupted)?;
     if lacking.is_empty() {
         println!("everything that the tests call is installed");
@@ -236,20 +226,17 @@ pub(crate) fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyho
 }
 
 fn chosen(arguments: &[String], strictness: Strictness) -> anyhow::Result<Vec<&'static str>> {
-    let all: Vec<&'static str> = STEPS.iter().map(|(name, ..)| *name).collect();
+    let (words, options) = options::parse(arguments, &["--only"])?;
+    anyhow::ensure!(
+        words.is_empty(),
+        "unknown argument \"{}\"; known is --only STEP[,STEP]",
+        words.join(" ")
+    );
     let mut chosen = Vec::new();
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        let list = match argument.strip_prefix("--only") {
-            Some("") => rest.next().context("--only needs the name of a step")?.as_str(),
-            Some(list) if list.starts_with('=') => &list[1..],
-            _ => anyhow::bail!("unknown argument \"{argument}\"; known is --only STEP[,STEP]"),
-        };
-        for name in list.split(',') {
-            let step = all.iter().find(|step| **step == name);
-            chosen
-                .push(*step.with_context(|| format!("\"{name}\" is no step; steps are {}", all.join(", ")))?);
-        }
+    for name in options.get("--only").iter().flat_map(|list| list.split(',')) {
+        let step = STEPS.iter().find(|(step, ..)| *step == name);
+        let names = || STEPS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
+        chosen.push(step.with_context(|| format!("\"{name}\" is no step; steps are {}", names()))?.0);
     }
     if chosen.contains(&"test") {
         // Built first, under the build's time limit, so that the tests' limit is for tests.
@@ -276,7 +263,7 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
 }
 
 /// The child does not inherit what the cargo that started us said about us: that would rebuild what looks at it.
-fn without_words_of_cargo(command: &mut Command) {
+pub(crate) fn without_words_of_cargo(command: &mut Command) {
     command.env("PATH", tools::search_path());
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -331,7 +318,7 @@ mod tests {
         assert_eq!(only(&[]).unwrap(), ["tools", "fmt", "build", "test"]);
         assert_eq!(chosen(&[], Strictness::InstallableMustRun).unwrap().len(), STEPS.len());
         assert_eq!(only(&["--only", "fmt,doc"]).unwrap(), vec!["fmt", "doc"]);
-        assert_eq!(only(&["--only=clippy", "--only", "fmt"]).unwrap(), vec!["clippy", "fmt"]);
+        assert_eq!(only(&["--only=clippy,fmt"]).unwrap(), vec!["clippy", "fmt"]);
         assert_eq!(only(&["--only", "test"]).unwrap(), vec!["test", "build"]);
         for bad in [&["--only"][..], &["--only", "nothing"], &["fmt"], &["--only", ""]] {
             assert!(only(bad).is_err(), "{bad:?}");

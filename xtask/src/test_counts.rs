@@ -55,7 +55,7 @@ impl TestCounts {
         }
     }
 
-    /// What contradicts a program that says it succeeded: no result at all, announced tests of which nobody tells, or failed ones.
+    /// What contradicts a program that says it succeeded: no result at all, announced tests without a result, or failed ones.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let told = self.passed + self.failed + self.ignored;
         if self.results == 0 {

@@ -75,7 +75,7 @@ const APT_LIMIT: Duration = Duration::from_secs(600);
 pub(crate) fn search_path() -> String {
     let mut path = std::env::var("PATH").unwrap_or_default();
     for directory in SYSTEM_DIRECTORIES {
-        if !path.split(':').any(|known| known == *directory) {
+        if !path.split(':').any(|listed| listed == *directory) {
             path = if path.is_empty() { (*directory).to_owned() } else { format!("{path}:{directory}") };
         }
     }
@@ -265,7 +265,7 @@ mod tests {
         assert!(carried > 0, "no guest carries any program: the search is broken");
     }
 
-    /// A test that asks for a program which nobody installs would always be skipped.
+    /// A test that asks for a program which is not installed would always be skipped.
     #[test]
     fn every_program_that_tests_ask_for_is_installed() {
         let root = crate::root();

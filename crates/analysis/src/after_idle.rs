@@ -33,24 +33,25 @@ pub fn after_idle(cell: &CellRecord) -> Vec<Waking> {
     // reads without rests by chance once in a thousand runs.
     let Some(long_ns) = latency.p90.or(latency.max) else { return Vec::new() };
     // What the disk takes without rests at that time, where it has become slower over the run.
-    let beside = cell.result.after_idle.iter().filter(|one| one.rest_ns == 0).flat_map(|one| &one.latency_ns);
+    let beside =
+        cell.result.after_idle.iter().filter(|rest| rest.rest_ns == 0).flat_map(|rest| &rest.latency_ns);
     let usual_ns = beside.copied().max().unwrap_or(0).max(usual_ns).max(1) as f64;
-    let mut rests: Vec<&AfterIdle> = cell.result.after_idle.iter().filter(|one| one.rest_ns > 0).collect();
-    rests.sort_by_key(|one| one.rest_ns);
-    let mut found: Vec<Waking> = Vec::new();
-    for one in rests {
-        let all: Vec<f64> = one.latency_ns.iter().map(|&ns| ns as f64).collect();
-        let Some(latency_ns) = median(&all) else { continue };
+    let mut rests: Vec<&AfterIdle> = cell.result.after_idle.iter().filter(|rest| rest.rest_ns > 0).collect();
+    rests.sort_by_key(|rest| rest.rest_ns);
+    let mut wakings: Vec<Waking> = Vec::new();
+    for rest in rests {
+        let latencies_ns: Vec<f64> = rest.latency_ns.iter().map(|&ns| ns as f64).collect();
+        let Some(latency_ns) = median(&latencies_ns) else { continue };
         let is_longer = latency_ns >= MIN_FACTOR * usual_ns
             && latency_ns >= usual_ns + MIN_LONGER_NS
-            && all.iter().all(|ns| *ns >= MIN_FACTOR_OF_EACH * usual_ns && *ns > long_ns as f64)
-            && all.len() >= 2;
-        let is_another = found.last().is_none_or(|last| latency_ns >= ANOTHER * last.latency_ns);
+            && latencies_ns.iter().all(|ns| *ns >= MIN_FACTOR_OF_EACH * usual_ns && *ns > long_ns as f64)
+            && latencies_ns.len() >= 2;
+        let is_another = wakings.last().is_none_or(|last| latency_ns >= ANOTHER * last.latency_ns);
         if is_longer && is_another {
-            found.push(Waking { rest_ns: one.rest_ns, latency_ns, usual_ns, reads: all.len() });
+            wakings.push(Waking { rest_ns: rest.rest_ns, latency_ns, usual_ns, reads: latencies_ns.len() });
         }
     }
-    found
+    wakings
 }
 
 #[cfg(test)]
@@ -74,23 +75,23 @@ mod tests {
                 });
             after_idle(&cell)
                 .into_iter()
-                .map(|one| (one.rest_ns / 1_000_000, one.latency_ns))
+                .map(|waking| (waking.rest_ns / 1_000_000, waking.latency_ns))
                 .collect::<Vec<_>>()
         };
-        let of = |rests: &[(u64, [u64; 3])]| with_p90(375, rests);
+        let wakings_after = |rests: &[(u64, [u64; 3])]| with_p90(375, rests);
         let asleep = [40_300, 40_400, 40_500];
-        assert_eq!(of(&[(500, asleep), (1000, asleep)]), [(500, 40_400_000.0)]);
-        assert_eq!(of(&[(500, [370, 380, 390]), (1000, asleep)]), [(1000, 40_400_000.0)]);
-        assert_eq!(of(&[(500, [900, 900, 901]), (1000, asleep)]).len(), 2);
-        assert_eq!(of(&[(500, [370, 380, 390]), (1000, [420, 400, 440])]), []);
-        assert_eq!(of(&[(500, [370, 40_000, 40_000])]), [], "one of them was as quick as usual");
-        assert_eq!(of(&[]), []);
+        assert_eq!(wakings_after(&[(500, asleep), (1000, asleep)]), [(500, 40_400_000.0)]);
+        assert_eq!(wakings_after(&[(500, [370, 380, 390]), (1000, asleep)]), [(1000, 40_400_000.0)]);
+        assert_eq!(wakings_after(&[(500, [900, 900, 901]), (1000, asleep)]).len(), 2);
+        assert_eq!(wakings_after(&[(500, [370, 380, 390]), (1000, [420, 400, 440])]), []);
+        assert_eq!(wakings_after(&[(500, [370, 40_000, 40_000])]), [], "one of them was as quick as usual");
+        assert_eq!(wakings_after(&[]), []);
         assert_eq!(
             with_p90(40_350, &[(500, asleep)]),
             [],
             "a tenth of the reads takes as long as one of them"
         );
-        let slower = |rests: &[(u64, [u64; 3])]| of(&[rests, &[(0, [35_000; 3])]].concat());
+        let slower = |rests: &[(u64, [u64; 3])]| wakings_after(&[rests, &[(0, [35_000; 3])]].concat());
         assert_eq!(slower(&[(500, asleep)]), [], "it takes as long without rests by now");
     }
 }

@@ -81,7 +81,7 @@ impl<'a> Analysis<'a> {
         self.derived[index].block_io.get_or_init(|| block_io::counted(&self.record.cells[index])).as_ref()
     }
 
-    /// Bytes that a write of a cell made the kernel read, on average: of its own calls where BPF told them apart, else of what the
+    /// Bytes that a write of a cell made the kernel read, on average: of its own calls where BPF distinguished them, else of what the
     /// kernel charged to the process. `None` without writes, or where neither is known.
     pub fn read_per_write(&self, cell: &CellRecord) -> Option<f64> {
         block_io::read_per_write(cell, self.block_io(cell))

@@ -19,7 +19,8 @@ pub struct BlockIo<'a> {
     cell: &'a CellRecord,
     /// The visits that were followed.
     followed: Followed,
-    devices: Vec<&'a DeviceEvidence>,
+    /// The devices that count for the cell.
+    pub(crate) devices: Vec<&'a DeviceEvidence>,
     /// Bios and requests at these devices.
     account: Account<'a>,
     /// Whether no request was missed, so that each count is exact; otherwise up to 1 % may lack.
@@ -40,14 +41,14 @@ struct Followed {
     elapsed_ns: u64,
     ops: u64,
     bytes: u64,
-    /// From the return of the last I/O of each visit to the end of its close; `None` where a visit does not tell.
+    /// From the return of the last I/O of each visit to the end of its close; `None` where a visit does not say.
     closing_ns: Option<u64>,
     is_all: bool,
 }
 
 impl Followed {
     /// `None` where the Record does not hold these visits.
-    fn of(cell: &CellRecord, bpf: &BpfEvidence) -> Option<Self> {
+    fn visits(cell: &CellRecord, bpf: &BpfEvidence) -> Option<Self> {
         let result = &cell.result;
         let Some(followed) = &bpf.followed else {
             let [elapsed_ns, ops, bytes] =
@@ -79,7 +80,7 @@ pub(crate) fn counted(cell: &CellRecord) -> Option<BlockIo<'_>> {
     let missed = devices.iter().map(|device| missed(bpf, device)).collect::<Option<Vec<f64>>>()?;
     let worst = missed.into_iter().fold(0.0, f64::max);
     let is_exact = devices.iter().all(|device| bpf.lost_of(device.target, &device.name) == 0) && worst == 0.0;
-    let followed = Followed::of(cell, bpf)?;
+    let followed = Followed::visits(cell, bpf)?;
     let is_at = |target: u32, name: &str| {
         devices.iter().any(|device| (device.target, device.name.as_str()) == (target, name))
     };
@@ -98,10 +99,7 @@ fn missed(bpf: &BpfEvidence, device: &DeviceEvidence) -> Option<f64> {
 impl<'a> BlockIo<'a> {
     /// Requests of one direction that were merged into a neighbour, in the same visits; `None` where that is not known.
     pub fn merges(&self, op: Op) -> Option<u64> {
-        let merges = |stat: &DiskStat| match op {
-            Op::Read => stat.read_merges,
-            Op::Write => stat.write_merges,
-        };
+        let merges = |stat: &DiskStat| op.select(stat.read_merges, stat.write_merges);
         if self.followed.is_all { metrics::merges(self.cell, op) } else { self.by_sysfs(merges) }
     }
 
@@ -120,11 +118,11 @@ impl<'a> BlockIo<'a> {
     fn by_sysfs(&self, counter: impl Fn(&DiskStat) -> u64) -> Option<u64> {
         let followed = self.cell.evidence.bpf.as_ref()?.followed.as_ref()?;
         let is_direct = self.cell.workload.path == IoPath::Direct;
-        let of = |device: &DeviceEvidence| {
+        let sum_of = |device: &DeviceEvidence| {
             let counters = |index: &u32| Some(counter(&device.visits.get(*index as usize)?.diskstat));
             followed.iter().map(counters).sum::<Option<u64>>()
         };
-        let sum = self.devices.iter().map(|device| of(device)).sum::<Option<u64>>();
+        let sum = self.devices.iter().map(|device| sum_of(device)).sum::<Option<u64>>();
         sum.filter(|_| is_direct)
     }
 
@@ -149,11 +147,6 @@ impl<'a> BlockIo<'a> {
     /// The share of the visits' time in which bios were followed and times taken, where it is not all of it.
     pub fn timed_share(&self) -> Option<f64> {
         self.cell.evidence.bpf.as_ref()?.timed_share()
-    }
-
-    /// The devices that count for the cell.
-    pub(crate) fn counted_devices(&self) -> &[&'a DeviceEvidence] {
-        &self.devices
     }
 
     /// The devices of which some requests were missed, so that their counts may be up to 1 % too low.
@@ -186,7 +179,7 @@ impl<'a> BlockIo<'a> {
         self.followed.is_all
     }
 
-    /// ` in 1 of 6 visits`, where it is not all of them; else nothing.
+    /// ` in 1 of 6 repeats`, where it is not all of them; else nothing.
     pub fn part_in_words(&self) -> String {
         part_in_words(self.cell)
     }
@@ -200,17 +193,17 @@ impl<'a> BlockIo<'a> {
         }
         let result = &self.cell.result;
         let all_ns = result.elapsed_ns?.saturating_sub(result.warmup_ns.unwrap_or(0));
-        let all = result.ops?.saturating_sub(result.warmup_ops.unwrap_or(0));
-        (ops > 0 && all > 0 && all_ns > 0)
-            .then(|| metrics::ratio(elapsed_ns, ops) / metrics::ratio(all_ns, all))
+        let all_ops = result.ops?.saturating_sub(result.warmup_ops.unwrap_or(0));
+        (ops > 0 && all_ops > 0 && all_ns > 0)
+            .then(|| metrics::ratio(elapsed_ns, ops) / metrics::ratio(all_ns, all_ops))
     }
 }
 
-/// ` in 1 of 6 visits`, where BPF did not follow all of a cell's; else nothing.
+/// ` in 1 of 6 repeats`, where BPF did not follow all of a cell's; else nothing.
 pub fn part_in_words(cell: &CellRecord) -> String {
     let followed = cell.evidence.bpf.as_ref().and_then(|bpf| bpf.followed.as_ref());
     followed.map_or_else(String::new, |followed| {
-        format!(" in {} of {} visits", followed.len(), cell.result.visits.len())
+        format!(" in {} of {} repeats", followed.len(), cell.result.visits.len())
     })
 }
 
@@ -258,18 +251,18 @@ mod tests {
     #[test]
     fn bios_are_told_apart_by_who_submitted_them() {
         let cell = small_writes();
-        let seen = block_io(&cell).unwrap();
-        assert!(seen.is_exact);
-        let (inside, all) = seen.reads_in_writes();
-        assert_eq!((inside, all.count), (Sum { count: 256, bytes: 1 << 20 }, 259));
-        assert_eq!(seen.by(Op::Read, |origin| origin == Origin::Other).count, 2);
+        let activity = block_io(&cell).unwrap();
+        assert!(activity.is_exact);
+        let (inside, writes_with) = activity.reads_in_writes();
+        assert_eq!((inside, writes_with.count), (Sum { count: 256, bytes: 1 << 20 }, 259));
+        assert_eq!(activity.by(Op::Read, |origin| origin == Origin::Other).count, 2);
         let origins: Vec<String> =
-            seen.origins(Op::Write).iter().map(|(who, sum)| format!("{who} {}", sum.count)).collect();
+            activity.origins(Op::Write).iter().map(|(who, sum)| format!("{who} {}", sum.count)).collect();
         assert_eq!(origins, ["fsync(2) 200", "the kernel's threads 56"]);
-        assert_eq!(seen.own(Op::Write).count, 200);
-        assert_eq!(seen.sizes_in_words(Op::Write), "2 of 512 KiB");
-        assert_eq!(seen.requests(Op::Write), Sum { count: 2, bytes: 1 << 20 });
-        assert_eq!(read_per_write(&cell, Some(&seen)), Some(512.0));
+        assert_eq!(activity.own(Op::Write).count, 200);
+        assert_eq!(activity.sizes_in_words(Op::Write), "2 of 512 KiB");
+        assert_eq!(activity.requests(Op::Write), Sum { count: 2, bytes: 1 << 20 });
+        assert_eq!(read_per_write(&cell, Some(&activity)), Some(512.0));
     }
 
     #[test]
@@ -287,17 +280,17 @@ mod tests {
         assert_eq!(beside_a_part.sizes_in_words(Op::Write), "2 of 512 KiB");
         assert_eq!(beside_a_part.timed_share(), Some(0.1));
         assert!(super::counted(&change(|bpf| (bpf.timed_ns, bpf.lost) = (Some(1), 200))).is_none());
-        let one = change(|bpf| bpf.lost = 1);
-        assert!(block_io(&one).is_some_and(|seen| !seen.is_exact && seen.missed() == ["sda"]));
+        let lost_one = change(|bpf| bpf.lost = 1);
+        assert!(block_io(&lost_one).is_some_and(|seen| !seen.is_exact && seen.missed() == ["sda"]));
         // What was missed of a device that does not carry this target's figure makes its counts no worse.
-        let of = |device: &str, lost| rdsk_model::CountedDevice {
+        let counted_device = |device: &str, lost| rdsk_model::CountedDevice {
             device: device.into(),
             lost: Some(lost),
             ..rdsk_model::CountedDevice::default()
         };
         let mut other = small_writes();
         let bpf = other.evidence.bpf.as_mut().unwrap();
-        (bpf.lost, bpf.devices) = (200, vec![of("sda", 0), of("sdb", 200)]);
+        (bpf.lost, bpf.devices) = (200, vec![counted_device("sda", 0), counted_device("sdb", 200)]);
         assert!(block_io(&other).is_some_and(|seen| seen.is_exact && seen.missed().is_empty()));
         let without = with(small_writes(), |cell| {
             cell.evidence.bpf = None;
@@ -316,17 +309,23 @@ mod tests {
             fixtures::bios::followed(cell, &[(100, 5), (400, 5), (150, 5)], &[0, 2])
         };
         let direct = reads(IoPath::Direct);
-        let seen = block_io(&direct).unwrap();
-        assert_eq!((seen.calls(), seen.bytes(), seen.own(Op::Read).count), (250, 250 * 4096, 250));
-        assert_eq!((seen.merges(Op::Read), seen.flushes()), (Some(25), Some(250)));
-        assert_eq!((seen.part_in_words().as_str(), seen.is_exact), (" in 2 of 3 visits", true));
-        // What memory held may move after the part of a visit that sysfs tells.
+        let activity = block_io(&direct).unwrap();
+        assert_eq!(
+            (activity.calls(), activity.bytes(), activity.own(Op::Read).count),
+            (250, 250 * 4096, 250)
+        );
+        assert_eq!((activity.merges(Op::Read), activity.flushes()), (Some(25), Some(250)));
+        assert_eq!((activity.part_in_words().as_str(), activity.is_exact), (" in 2 of 3 repeats", true));
+        // What memory held may move after the part of a visit that sysfs says.
         let buffered = reads(IoPath::Buffered);
-        let seen = block_io(&buffered).unwrap();
-        assert_eq!((seen.calls(), seen.merges(Op::Read), seen.flushes()), (250, None, None));
-        let all = with(direct.clone(), |cell| cell.evidence.bpf.as_mut().unwrap().followed = None);
-        let seen = block_io(&all).unwrap();
-        assert_eq!((seen.calls(), seen.bytes(), seen.part_in_words().as_str()), (650, 650 * 4096, ""));
+        let activity = block_io(&buffered).unwrap();
+        assert_eq!((activity.calls(), activity.merges(Op::Read), activity.flushes()), (250, None, None));
+        let unfollowed = with(direct.clone(), |cell| cell.evidence.bpf.as_mut().unwrap().followed = None);
+        let activity = block_io(&unfollowed).unwrap();
+        assert_eq!(
+            (activity.calls(), activity.bytes(), activity.part_in_words().as_str()),
+            (650, 650 * 4096, "")
+        );
         let wrong = with(direct, |cell| cell.evidence.bpf.as_mut().unwrap().followed = Some(vec![0, 3]));
         assert!(block_io(&wrong).is_none(), "there is no fourth visit");
     }
@@ -338,9 +337,9 @@ mod tests {
             rdsk_model::Bio { nowait: true, ..bio(Op::Read, "this", Some("io_uring_enter"), 1000, 4096) };
         let again = bio(Op::Read, "this", None, 40, 4096);
         let cell = counted(cell, vec![marked, again], vec![request(Op::Read, 4096, 1000)]);
-        let seen = block_io(&cell).unwrap();
+        let activity = block_io(&cell).unwrap();
         assert_eq!(
-            (seen.own(Op::Read).count, seen.by(Op::Read, |origin| origin == Origin::Worker).count),
+            (activity.own(Op::Read).count, activity.by(Op::Read, |origin| origin == Origin::Worker).count),
             (1000, 40)
         );
     }
@@ -367,8 +366,8 @@ mod tests {
             request(Op::Read, 512, 2),
         ];
         let cell = counted(cell, vec![bio(Op::Read, "this", Some("pread64"), 64, 1 << 20)], sizes);
-        let seen = block_io(&cell).unwrap();
-        assert_eq!(seen.sizes_in_words(Op::Read), "64 of 660 KiB, 64 of 364 KiB and 5 of other sizes");
-        assert_eq!(seen.largest(Op::Read), Some(675_840));
+        let activity = block_io(&cell).unwrap();
+        assert_eq!(activity.sizes_in_words(Op::Read), "64 of 660 KiB, 64 of 364 KiB and 5 of other sizes");
+        assert_eq!(activity.largest(Op::Read), Some(675_840));
     }
 }

@@ -1,11 +1,11 @@
-//! What the kernel charged to rdsk, where that tells of a cell's I/O: a server of a filesystem (FUSE on a disk) does it in another
+//! What the kernel charged to rdsk, where that shows a cell's I/O: a server of a filesystem (FUSE on a disk) does it in another
 //! process, and what was not charged to us is then not known, which is not 0. It judges nothing.
 
 use crate::metrics::process_bytes;
 use rdsk_model::{CellRecord, Op, Target};
 
 /// Whether a process of its own submits the I/O of a target's filesystem to its device: `fuseblk`, as of ntfs-3g and fuse-exfat.
-/// Reads through it are charged to nobody here (`fuse_readahead`, since Linux 5.8), and its requests look like those of others.
+/// Reads through it are charged to no process here (`fuse_readahead`, since Linux 5.8), and its requests look like those of others.
 pub fn is_served(target: &Target) -> bool {
     let is_fuse = target.filesystem.as_ref().is_some_and(|filesystem| filesystem.kind.starts_with("fuse"));
     is_fuse && target.device.is_some()

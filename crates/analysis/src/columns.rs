@@ -158,7 +158,7 @@ mod tests {
     }
 
     fn figure(set: ColumnSet, name: &str, block: Option<&BlockActivity>) -> Option<f64> {
-        let index = set.names().iter().position(|known| *known == name).unwrap();
+        let index = set.names().iter().position(|column| *column == name).unwrap();
         set.figures(&growth(), 2_000_000_000, block)[index]
     }
 
@@ -172,7 +172,7 @@ mod tests {
         let uncounted = DiskStat { flush_ios: None, discard_ios: Some(0), ..growth() };
         let of_uncounted = ColumnSet::Iostat.figures(&uncounted, 2_000_000_000, None);
         let at = |name: &str| {
-            of_uncounted[ColumnSet::Iostat.names().iter().position(|known| *known == name).unwrap()]
+            of_uncounted[ColumnSet::Iostat.names().iter().position(|column| *column == name).unwrap()]
         };
         assert_eq!([at("f/s"), at("f_await"), at("d/s")], [None, None, Some(0.0)]);
         for (name, expected) in [
@@ -203,9 +203,9 @@ mod tests {
             depth_ns: 400_000_000,
             ..BlockActivity::default()
         };
-        let of = |name| figure(ColumnSet::Solaris, name, Some(&block)).unwrap();
-        assert_eq!((of("actv"), of("asvc_t"), of("wsvc_t")), (0.2, 1.0, 2.0));
-        assert!((of("wait") - 0.4).abs() < 1e-9);
+        let value_of = |name| figure(ColumnSet::Solaris, name, Some(&block)).unwrap();
+        assert_eq!((value_of("actv"), value_of("asvc_t"), value_of("wsvc_t")), (0.2, 1.0, 2.0));
+        assert!((value_of("wait") - 0.4).abs() < 1e-9);
         assert_eq!(figure(ColumnSet::Solaris, "%w", Some(&block)), None);
     }
 

@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 pub const MIN_IOS: u64 = 4;
 /// Whether a cell only says how much the memory of buffers matters: beside it stands one that it is like but for that.
 pub fn is_of_memory_alone(record: &Record, cell: &CellRecord) -> bool {
-    let all: Vec<&CellRecord> = record.cells.iter().collect();
-    pairs::twin_on_pages(&all, cell).is_some()
+    let cells: Vec<&CellRecord> = record.cells.iter().collect();
+    pairs::twin_on_pages(&cells, cell).is_some()
 }
 
 /// The chance of an error among all comparisons of an experiment.
@@ -136,29 +136,29 @@ pub enum NoRatio {
 }
 
 impl NoRatio {
-    /// `2 rounds on both sides, and a comparison needs 3`.
+    /// `2 repeats on both sides, and a comparison needs 3`.
     pub fn words(self) -> String {
         match self {
-            Self::Rounds(0) => format!("no round on both sides, and a comparison needs {MIN_PAIRS}"),
+            Self::Rounds(0) => format!("no repeat on both sides, and a comparison needs {MIN_PAIRS}"),
             Self::Rounds(count) => {
-                let rounds = crate::words::plural(count as u64, "round");
-                format!("{rounds} on both sides, and a comparison needs {MIN_PAIRS}")
+                let repeats = crate::words::plural(count as u64, "repeat");
+                format!("{repeats} on both sides, and a comparison needs {MIN_PAIRS}")
             }
             Self::Ios(count) => {
                 let ios = crate::words::plural(count, "I/O");
                 format!("{ios} on one side, and a comparison needs {MIN_IOS}")
             }
             Self::Burst => "a side is above the limit of its control group, which is a burst".into(),
-            Self::Sittings => "measured in two sittings".into(),
+            Self::Sittings => "measured in two runs".into(),
         }
     }
 
-    /// The same of several pairs, before what they are: `too few rounds or I/Os to compare`.
+    /// The same of several pairs, before what they are: `too few repeats or I/Os to compare`.
     pub fn of_these(self) -> &'static str {
         match self {
-            Self::Rounds(_) | Self::Ios(_) => "too few rounds or I/Os to compare",
+            Self::Rounds(_) | Self::Ios(_) => "too few repeats or I/Os to compare",
             Self::Burst => "bursts above a limit cannot be compared:",
-            Self::Sittings => "not compared, since measured in two sittings:",
+            Self::Sittings => "not compared, since measured in two runs:",
         }
     }
 
@@ -198,8 +198,10 @@ pub struct Family<'a> {
 impl<'a> Family<'a> {
     /// The comparison of two cells for this purpose.
     pub fn find(&self, kind: Kind, cell: &CellRecord, base: &CellRecord) -> Option<&Comparison<'a>> {
-        let is_it = |one: &&Comparison<'a>| {
-            one.kind == kind && std::ptr::eq(one.cell, cell) && std::ptr::eq(one.base, base)
+        let is_it = |comparison: &&Comparison<'a>| {
+            comparison.kind == kind
+                && std::ptr::eq(comparison.cell, cell)
+                && std::ptr::eq(comparison.base, base)
         };
         self.comparisons.iter().find(is_it)
     }
@@ -214,14 +216,14 @@ pub(crate) fn families(record: &Record) -> Vec<Family<'_>> {
 fn family(record: &Record, experiment: Experiment) -> Family<'_> {
     let mut p_values = Vec::new();
     let mut comparisons = Vec::new();
-    for pair in pairs::of(record, experiment) {
+    for pair in pairs::pairs(record, experiment) {
         let is_burst = |cell| verdict::is_burst(cell, &record.targets);
-        let found = if is_burst(pair.cell) || is_burst(pair.base) {
+        let paired = if is_burst(pair.cell) || is_burst(pair.base) {
             Err(NoRatio::Burst)
         } else {
             paired(pair.cell, &[pair.base], pair.measure, pair.against)
         };
-        let ratio = found.map(|(ratio, p_value)| {
+        let ratio = paired.map(|(ratio, p_value)| {
             p_values.push(p_value);
             ratio
         });
@@ -230,17 +232,17 @@ fn family(record: &Record, experiment: Experiment) -> Family<'_> {
     }
     let mut evenness: BTreeMap<&str, Evenness> = BTreeMap::new();
     for cell in record.cells.iter().filter(|cell| cell.experiment == experiment) {
-        if let Some(found) = evenness::of(cell) {
-            evenness.insert(&cell.id, found);
+        if let Some(of_cell) = evenness::evenness(cell) {
+            evenness.insert(&cell.id, of_cell);
         }
     }
-    p_values.extend(evenness.values().map(|one| one.p_adjusted));
+    p_values.extend(evenness.values().map(|evenness| evenness.p_adjusted));
     let mut adjusted = holm(&p_values).into_iter();
-    for ratio in comparisons.iter_mut().filter_map(|one| one.ratio.as_mut().ok()) {
+    for ratio in comparisons.iter_mut().filter_map(|comparison| comparison.ratio.as_mut().ok()) {
         ratio.p_adjusted = adjusted.next().unwrap_or(1.0);
     }
-    for one in evenness.values_mut() {
-        one.p_adjusted = adjusted.next().unwrap_or(1.0);
+    for of_cell in evenness.values_mut() {
+        of_cell.p_adjusted = adjusted.next().unwrap_or(1.0);
     }
     Family { experiment, comparisons, evenness }
 }
@@ -276,12 +278,12 @@ fn paired(
     }
     let (pairs, apart) = common_rounds(cell, bases, measure);
     let few = if apart > 0 { NoRatio::Sittings } else { NoRatio::Rounds(pairs.len()) };
-    let found = paired_ratio(&pairs).ok_or(few)?;
-    let (low, high) = found.interval.ok_or(few)?;
-    let unsure = Unused::of(cell, bases);
+    let paired = paired_ratio(&pairs).ok_or(few)?;
+    let (low, high) = paired.interval.ok_or(few)?;
+    let unsure = Unused::read_ahead(cell, bases);
     let (low, high) = (low / unsure.below, high * unsure.above);
-    let ratio = Ratio { mean: found.ratio, low, high, rounds: found.pairs, p_adjusted: 1.0 };
-    Ok((ratio, unsure.p_value(&found, against)))
+    let ratio = Ratio { mean: paired.ratio, low, high, rounds: paired.pairs, p_adjusted: 1.0 };
+    Ok((ratio, unsure.p_value(&paired, against)))
 }
 
 /// When each round that all had in one sitting began, and both rates, that of the bases being their sum: of the sitting that has most of
@@ -295,10 +297,10 @@ fn common_rounds(cell: &CellRecord, bases: &[&CellRecord], measure: Measure) -> 
     for (round, rate) in round_rates(cell, measure) {
         let others = below.iter().map(|rates| rates.get(&round).copied());
         let Some(others) = others.collect::<Option<Vec<f64>>>() else { continue };
-        let of = sitting(cell, round);
-        if bases.iter().all(|base| of == sitting(base, round)) {
+        let own_sitting = sitting(cell, round);
+        if bases.iter().all(|base| own_sitting == sitting(base, round)) {
             let sum = others.iter().sum();
-            sittings.entry(of).or_default().push((began(cell, round), rate, sum));
+            sittings.entry(own_sitting).or_default().push((began(cell, round), rate, sum));
         } else {
             apart += 1;
         }
@@ -306,7 +308,7 @@ fn common_rounds(cell: &CellRecord, bases: &[&CellRecord], measure: Measure) -> 
     (sittings.into_values().max_by_key(Vec::len).unwrap_or_default(), apart)
 }
 
-/// What the kernel read ahead and nobody had used when the visits ended leaves unsure in a ratio, in each round alike: the rates may be
+/// What the kernel read ahead and the program had not used when the visits ended leaves unsure in a ratio, in each round alike: the rates may be
 /// those at which the device read.
 #[derive(Clone, Copy)]
 struct Unused {
@@ -317,7 +319,7 @@ struct Unused {
 }
 
 impl Unused {
-    fn of(cell: &CellRecord, bases: &[&CellRecord]) -> Self {
+    fn read_ahead(cell: &CellRecord, bases: &[&CellRecord]) -> Self {
         let factor = |cell: &CellRecord| 1.0 + unused_share(cell).unwrap_or(0.0);
         let below = bases.iter().map(|base| factor(base)).fold(1.0, f64::max);
         Self { below, above: factor(cell) }
@@ -325,9 +327,9 @@ impl Unused {
 
     /// Chance of a ratio as far from `expected` as this one or farther if the true one is `expected`: where the ratio may be that for this
     /// reason alone it is 1, and it is never less than what is nearest to it leaves.
-    fn p_value(self, found: &PairedRatio, expected: f64) -> f64 {
-        let nearest = found.ratio.clamp(expected / self.above, expected * self.below);
-        found.p_value(nearest).unwrap_or(1.0)
+    fn p_value(self, paired: &PairedRatio, expected: f64) -> f64 {
+        let nearest = paired.ratio.clamp(expected / self.above, expected * self.below);
+        paired.p_value(nearest).unwrap_or(1.0)
     }
 }
 
@@ -346,7 +348,7 @@ pub fn visits_by_round(cell: &CellRecord) -> BTreeMap<u32, Vec<&Visit>> {
     rounds
 }
 
-/// Bytes and time of the warm-up, which is the start of the first visit; 0 where there is none, and in Records that tell no bytes.
+/// Bytes and time of the warm-up, which is the start of the first visit; 0 where there is none, and in Records that show no bytes.
 pub fn warm_up(cell: &CellRecord) -> (u64, u64) {
     cell.result.warmup_bytes.zip(cell.result.warmup_ns).unwrap_or((0, 0))
 }
@@ -357,7 +359,7 @@ pub fn round_rates(cell: &CellRecord, measure: Measure) -> BTreeMap<u32, f64> {
     let mut sums: BTreeMap<u32, Option<(u64, u64)>> = BTreeMap::new();
     for (place, visit) in cell.result.visits.iter().enumerate() {
         let (early_bytes, early_ns) = if place == 0 { warm_up(cell) } else { (0, 0) };
-        let seen = match (measure, visit.overlap, cell.workload.op) {
+        let moved = match (measure, visit.overlap, cell.workload.op) {
             (Measure::Together, Some(overlap), _) => Some((overlap.bytes, overlap.covered_ns)),
             (Measure::Together, None, _) if cell.workload.streams > 1 => None,
             (Measure::UntilStable, _, Op::Write) => visit.to_stable_ns.map(|ns| (visit.bytes, ns)),
@@ -365,10 +367,10 @@ pub fn round_rates(cell: &CellRecord, measure: Measure) -> BTreeMap<u32, f64> {
         };
         let sum = sums.entry(visit.round).or_insert(Some((0, 0)));
         // A visit that does not know its time makes the round unknown.
-        *sum = sum.zip(seen).map(|((bytes, ns), (more, longer))| (bytes + more, ns + longer));
+        *sum = sum.zip(moved).map(|((bytes, ns), (more, longer))| (bytes + more, ns + longer));
     }
-    let known = sums.into_iter().filter_map(|(round, sum)| Some((round, sum?)));
-    known
+    let known_sums = sums.into_iter().filter_map(|(round, sum)| Some((round, sum?)));
+    known_sums
         .filter(|(_, (bytes, ns))| *bytes > 0 && *ns > 0)
         .map(|(round, (bytes, ns))| (round, per(bytes, ns) * 1e9))
         .collect()

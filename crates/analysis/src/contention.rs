@@ -1,5 +1,5 @@
 //! How much of a cell's time its threads waited for a processor: because others used it, or because the CPU quota of their control
-//! group was used up. It judges from what the kernel counted beside the cell; waiting for each other by our own design is nobody
+//! group was used up. It judges from what the kernel counted beside the cell; waiting for each other by our own design is no other program's
 //! else's.
 
 use crate::metrics;
@@ -44,7 +44,7 @@ pub struct Contention {
     pub idle: f64,
     /// Processors of the machine.
     pub processors: u64,
-    /// Share of the time in which some task of the machine waited for a processor; `None` if the kernel does not tell.
+    /// Share of the time in which some task of the machine waited for a processor; `None` if the kernel does not say.
     pub pressure: Option<f64>,
 }
 
@@ -96,8 +96,8 @@ impl Contention {
 /// used, or for their quota, or others left no processor free, in all of it or in some of its visits, or its device worked for others.
 pub fn is_shared(cell: &CellRecord) -> bool {
     let is_disturbed = metrics::has_verdict(cell, VerdictCode::Disturbed);
-    let is_held = |seen: &ProcessorUse| {
-        contention_of(cell, seen).is_some_and(|contention| {
+    let is_held = |used: &ProcessorUse| {
+        contention_of(cell, used).is_some_and(|contention| {
             contention.is_much() || contention.is_quota() || contention.is_crowded()
         })
     };
@@ -118,30 +118,30 @@ fn long_enough(visits: &[ProcessorUse]) -> Vec<ProcessorUse> {
     parts
 }
 
-/// Of one cell; `None` where nobody counted, and for cells too short for the kernel's clock ticks.
+/// Of one cell; `None` where it was not counted, and for cells too short for the kernel's clock ticks.
 pub fn contention(cell: &CellRecord) -> Option<Contention> {
     contention_of(cell, cell.evidence.processor.as_ref()?)
 }
 
-fn contention_of(cell: &CellRecord, seen: &ProcessorUse) -> Option<Contention> {
-    if seen.interval_ns < MIN_INTERVAL_NS || seen.processors == 0 {
+fn contention_of(cell: &CellRecord, used: &ProcessorUse) -> Option<Contention> {
+    if used.interval_ns < MIN_INTERVAL_NS || used.processors == 0 {
         return None;
     }
-    let all = seen.interval_ns as f64 * seen.processors as f64;
-    let own = (seen.own_user_ns + seen.own_system_ns) as f64 / all;
-    let user = seen.user_ns.saturating_sub(seen.own_user_ns);
+    let whole_ns = used.interval_ns as f64 * used.processors as f64;
+    let own = (used.own_user_ns + used.own_system_ns) as f64 / whole_ns;
+    let user = used.user_ns.saturating_sub(used.own_user_ns);
     // The kernel's own threads do the work of loop devices and of writing back, and their time is time for us.
     let is_ours = cell.workload.path.uses_page_cache() || !cell.evidence.loops.is_empty();
-    let system = if is_ours { 0 } else { seen.system_ns.saturating_sub(seen.own_system_ns) };
-    let (others, steal) = ((user + system) as f64 / all, seen.steal_ns as f64 / all);
+    let system = if is_ours { 0 } else { used.system_ns.saturating_sub(used.own_system_ns) };
+    let (others, steal) = ((user + system) as f64 / whole_ns, used.steal_ns as f64 / whole_ns);
     let threads = match cell.result.engine {
         Some(EngineKind::Threads) => metrics::wanted_depth(&cell.workload),
         _ => u64::from(cell.workload.streams),
     };
-    let time_ns = seen.interval_ns as f64 * threads.max(1) as f64;
-    let waited = seen.own_wait_ns.map(|waited| (waited as f64 / time_ns).min(1.0));
+    let time_ns = used.interval_ns as f64 * threads.max(1) as f64;
+    let waited = used.own_wait_ns.map(|waited| (waited as f64 / time_ns).min(1.0));
     // Several processors may hold back the same threads at once.
-    let held = seen.quota.map(|quota| (quota.throttled_ns as f64 / seen.interval_ns as f64).min(1.0));
+    let held = used.quota.map(|quota| (quota.throttled_ns as f64 / used.interval_ns as f64).min(1.0));
     let waited_for_quota = held.map(|held| waited.map_or(held, |waited| waited.min(held)));
     let blame = ((others + steal) / (others + steal + own).max(f64::MIN_POSITIVE)).min(1.0);
     Some(Contention {
@@ -152,8 +152,8 @@ fn contention_of(cell: &CellRecord, seen: &ProcessorUse) -> Option<Contention> {
         steal,
         blame,
         idle: (1.0 - own - others - steal).max(0.0),
-        processors: seen.processors,
-        pressure: seen.pressure_ns.map(|ns| (ns as f64 / seen.interval_ns as f64).min(1.0)),
+        processors: used.processors,
+        pressure: used.pressure_ns.map(|ns| (ns as f64 / used.interval_ns as f64).min(1.0)),
     })
 }
 
@@ -167,7 +167,7 @@ mod tests {
 
     /// One second on two processors.
     fn beside(change: impl FnOnce(&mut ProcessorUse)) -> CellRecord {
-        let mut seen = ProcessorUse {
+        let mut used = ProcessorUse {
             interval_ns: SECOND,
             processors: 2,
             user_ns: SECOND / 20,
@@ -178,9 +178,9 @@ mod tests {
             pressure_ns: Some(SECOND / 100),
             ..ProcessorUse::default()
         };
-        change(&mut seen);
+        change(&mut used);
         with(cell("c", Op::Read, IoPath::Direct, 4096, 10_000, SECOND), |cell| {
-            cell.evidence.processor = Some(seen);
+            cell.evidence.processor = Some(used);
         })
     }
 
@@ -191,14 +191,14 @@ mod tests {
     #[test]
     fn a_quiet_machine_is_not_named() {
         let quiet = beside(|_| {});
-        let seen = contention(&quiet).unwrap();
-        assert!(!seen.is_much());
-        assert_eq!((seen.others, seen.steal, seen.pressure), (0.0, 0.0, Some(0.01)));
-        assert!((seen.waited.unwrap() - 0.01).abs() < 1e-9 && seen.waited_for_others == Some(0.0));
+        let contended = contention(&quiet).unwrap();
+        assert!(!contended.is_much());
+        assert_eq!((contended.others, contended.steal, contended.pressure), (0.0, 0.0, Some(0.01)));
+        assert!((contended.waited.unwrap() - 0.01).abs() < 1e-9 && contended.waited_for_others == Some(0.0));
         let uncounted = with(quiet, |cell| cell.evidence.processor = None);
         assert_eq!(contention(&uncounted), None);
         assert_eq!(
-            contention(&beside(|seen| seen.interval_ns = SECOND / 10)),
+            contention(&beside(|contended| contended.interval_ns = SECOND / 10)),
             None,
             "too short for clock ticks"
         );
@@ -207,26 +207,26 @@ mod tests {
     #[test]
     fn busy_loops_that_take_our_time_are() {
         let loops = |wait_ns: u64| {
-            beside(|seen| {
-                seen.user_ns = 17 * SECOND / 10;
-                seen.own_wait_ns = Some(wait_ns);
+            beside(|used| {
+                used.user_ns = 17 * SECOND / 10;
+                used.own_wait_ns = Some(wait_ns);
             })
         };
         assert!(is_named(&loops(SECOND / 5)));
         assert!(!is_named(&loops(SECOND / 100)), "they ran elsewhere");
         // Of 256 processors, those that we may use are taken by others for half of the time.
         let crowded = |others_ns: u64| {
-            beside(|seen| {
-                (seen.processors, seen.user_ns) = (256, SECOND / 20 + others_ns);
-                seen.own_wait_ns = Some(SECOND / 2);
+            beside(|used| {
+                (used.processors, used.user_ns) = (256, SECOND / 20 + others_ns);
+                used.own_wait_ns = Some(SECOND / 2);
             })
         };
         assert!(is_named(&crowded(SECOND)));
         assert!(!is_named(&crowded(SECOND / 10)), "a tenth of one processor took no half of our time");
         // Of eight, ours all use the same one and wait for each other.
-        let pinned = beside(|seen| {
-            (seen.processors, seen.user_ns, seen.own_user_ns) = (8, 6 * SECOND / 5, SECOND);
-            (seen.system_ns, seen.own_system_ns, seen.own_wait_ns) = (0, 0, Some(15 * SECOND));
+        let pinned = beside(|used| {
+            (used.processors, used.user_ns, used.own_user_ns) = (8, 6 * SECOND / 5, SECOND);
+            (used.system_ns, used.own_system_ns, used.own_wait_ns) = (0, 0, Some(15 * SECOND));
         });
         assert!(!is_named(&with(pinned, |cell| cell.workload.streams = 16)));
     }
@@ -237,8 +237,8 @@ mod tests {
         let quiet = beside(|_| {});
         let visits = |user_ns: u64| {
             with(quiet.clone(), |cell| {
-                let seen = cell.evidence.processor.unwrap();
-                cell.evidence.processor_visits = vec![seen, ProcessorUse { user_ns, ..seen }];
+                let used = cell.evidence.processor.unwrap();
+                cell.evidence.processor_visits = vec![used, ProcessorUse { user_ns, ..used }];
             })
         };
         assert!(!is_shared(&visits(SECOND / 20)));
@@ -280,15 +280,15 @@ mod tests {
     #[test]
     fn a_quota_that_is_used_up_is_nobody_elses_fault() {
         let quota = |throttled_ns: u64, wait_ns: Option<u64>| {
-            beside(|seen| {
-                seen.user_ns = 17 * SECOND / 10;
-                (seen.own_wait_ns, seen.pressure_ns) = (wait_ns, Some(SECOND / 2));
-                seen.quota = Some(QuotaUse { periods: 10, throttled_periods: 9, throttled_ns });
+            beside(|used| {
+                used.user_ns = 17 * SECOND / 10;
+                (used.own_wait_ns, used.pressure_ns) = (wait_ns, Some(SECOND / 2));
+                used.quota = Some(QuotaUse { periods: 10, throttled_periods: 9, throttled_ns });
             })
         };
-        let seen = contention(&quota(3 * SECOND / 5, Some(3 * SECOND / 5))).unwrap();
-        assert!(seen.is_quota() && !seen.is_much(), "{seen:?}");
-        assert!((seen.waited_for_quota.unwrap() - 0.6).abs() < 1e-9);
+        let contended = contention(&quota(3 * SECOND / 5, Some(3 * SECOND / 5))).unwrap();
+        assert!(contended.is_quota() && !contended.is_much(), "{contended:?}");
+        assert!((contended.waited_for_quota.unwrap() - 0.6).abs() < 1e-9);
         // Beside it, others may have taken as much.
         let both = contention(&quota(SECOND / 5, Some(3 * SECOND / 5))).unwrap();
         assert!(both.is_quota() && both.is_much(), "{both:?}");
@@ -304,25 +304,25 @@ mod tests {
     #[test]
     fn waiting_for_each_other_is_our_own() {
         let crowded = with(
-            beside(|seen| {
-                seen.user_ns = 2 * SECOND;
-                seen.own_user_ns = 19 * SECOND / 10;
-                seen.own_system_ns = 0;
-                seen.system_ns = 0;
-                seen.own_wait_ns = Some(6 * SECOND);
+            beside(|used| {
+                used.user_ns = 2 * SECOND;
+                used.own_user_ns = 19 * SECOND / 10;
+                used.own_system_ns = 0;
+                used.system_ns = 0;
+                used.own_wait_ns = Some(6 * SECOND);
             }),
             |cell| cell.workload.streams = 8,
         );
-        let seen = contention(&crowded).unwrap();
-        assert!((seen.waited.unwrap() - 0.75).abs() < 1e-9, "six of eight threads wait");
-        assert!(!seen.is_much(), "{seen:?}");
+        let contended = contention(&crowded).unwrap();
+        assert!((contended.waited.unwrap() - 0.75).abs() < 1e-9, "six of eight threads wait");
+        assert!(!contended.is_much(), "{contended:?}");
     }
 
     #[test]
     fn threads_of_the_kernel_that_work_for_us_are_no_others() {
-        let kernel = beside(|seen| {
-            seen.system_ns = SECOND;
-            seen.own_wait_ns = Some(SECOND / 5);
+        let kernel = beside(|used| {
+            used.system_ns = SECOND;
+            used.own_wait_ns = Some(SECOND / 5);
         });
         assert!(is_named(&kernel));
         assert!(!is_named(&with(kernel.clone(), |cell| cell.evidence.loops = vec![LoopFile::default()])));
@@ -331,18 +331,18 @@ mod tests {
 
     #[test]
     fn a_hypervisor_is_named_by_what_it_took() {
-        let stolen = beside(|seen| seen.steal_ns = SECOND / 5);
+        let stolen = beside(|used| used.steal_ns = SECOND / 5);
         assert!(is_named(&stolen));
-        let seen = contention(&stolen).unwrap();
-        assert!(seen.is_stolen() && !seen.is_waited_for(), "{seen:?}");
-        assert!(!is_named(&beside(|seen| seen.steal_ns = SECOND / 50)));
+        let contended = contention(&stolen).unwrap();
+        assert!(contended.is_stolen() && !contended.is_waited_for(), "{contended:?}");
+        assert!(!is_named(&beside(|contended| contended.steal_ns = SECOND / 50)));
     }
 
     #[test]
     fn where_our_wait_is_not_counted_pressure_and_use_decide() {
         let uncounted = |user_ns: u64, pressure_ns: Option<u64>| {
-            beside(|seen| {
-                (seen.user_ns, seen.own_wait_ns, seen.pressure_ns) = (user_ns, None, pressure_ns);
+            beside(|used| {
+                (used.user_ns, used.own_wait_ns, used.pressure_ns) = (user_ns, None, pressure_ns);
             })
         };
         assert!(is_named(&uncounted(SECOND, Some(SECOND / 2))));

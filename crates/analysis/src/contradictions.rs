@@ -19,10 +19,9 @@ const NS_PER_MS: f64 = 1e6;
 /// A sentence for each contradiction in the growth of a device's counters over an interval.
 pub fn contradictions(growth: &DiskStat, interval_ns: u64) -> Vec<String> {
     let interval_ms = interval_ns as f64 / NS_PER_MS;
-    [busy_longer(growth, interval_ms), queue(growth, interval_ms), below_zero(growth)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let below_zero = || "the kernel's number of requests in flight is below zero".to_owned();
+    let below_zero = (growth.in_flight >= BELOW_ZERO).then(below_zero);
+    [busy_longer(growth, interval_ms), queue(growth, interval_ms), below_zero].into_iter().flatten().collect()
 }
 
 fn busy_longer(growth: &DiskStat, interval_ms: f64) -> Option<String> {
@@ -68,10 +67,6 @@ fn queue(growth: &DiskStat, interval_ms: f64) -> Option<String> {
             plural(in_flight, "request")
         )
     })
-}
-
-fn below_zero(growth: &DiskStat) -> Option<String> {
-    (growth.in_flight >= BELOW_ZERO).then(|| "the kernel's number of requests in flight is below zero".into())
 }
 
 fn time(ms: f64) -> String {

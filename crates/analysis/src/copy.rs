@@ -77,7 +77,7 @@ impl FirstApart<'_> {
 
 /// The first of at least three whole runs, if it took clearly longer than all of the others, which are alike.
 pub fn first_apart(copy: &Copy) -> Option<FirstApart<'_>> {
-    let complete: Vec<&CopyRun> = copy.runs.iter().filter(|run| run.is_complete).collect();
+    let complete = complete(copy);
     let (&first, later) =
         complete.split_first().filter(|(first, later)| first.round == 0 && later.len() >= 2)?;
     let times: Vec<f64> = later.iter().map(|run| run.to_close_ns as f64).collect();
@@ -103,10 +103,14 @@ pub fn first_apart(copy: &Copy) -> Option<FirstApart<'_>> {
     is_apart.then(|| FirstApart { first, later_ns: mean(&times), longer_at })
 }
 
+fn complete(copy: &Copy) -> Vec<&CopyRun> {
+    copy.runs.iter().filter(|run| run.is_complete).collect()
+}
+
 /// The runs that figures are made of: those that were done, without a first one that is another thing; and where none was, what
 /// there is.
 pub fn counted(copy: &Copy) -> Vec<&CopyRun> {
-    let complete: Vec<&CopyRun> = copy.runs.iter().filter(|run| run.is_complete).collect();
+    let complete = complete(copy);
     match first_apart(copy) {
         Some(_) => complete[1..].to_vec(),
         None if complete.is_empty() => copy.runs.iter().collect(),
@@ -130,30 +134,26 @@ pub fn is_warmed(copy: &Copy, cell: &CellRecord) -> bool {
 pub fn parts(copy: &Copy) -> Option<Parts> {
     let counted = counted(copy);
     let last = counted.last()?;
-    let of = |part: fn(&CopyRun) -> u64| mean(&each(copy, part));
-    let known = |part: fn(&CopyRun) -> Option<u64>| {
+    let mean_of =
+        |part: fn(&CopyRun) -> u64| mean(&counted.iter().map(|run| part(run) as f64).collect::<Vec<f64>>());
+    let mean_if_told = |part: fn(&CopyRun) -> Option<u64>| {
         let times: Option<Vec<f64>> = counted.iter().map(|run| Some(part(run)? as f64)).collect();
         times.map(|times| mean(&times))
     };
-    let total_ns = of(|run| run.to_close_ns);
+    let total_ns = mean_of(|run| run.to_close_ns);
     let (flush_ns, close_ns) =
-        (of(|run| run.flush_ns), of(|run| run.to_close_ns.saturating_sub(run.to_return_ns)));
-    let later: Option<Vec<f64>> = counted.iter().map(|run| later_ns(run)).collect();
+        (mean_of(|run| run.flush_ns), mean_of(|run| run.to_close_ns.saturating_sub(run.to_return_ns)));
     Some(Parts {
-        open_ns: of(|run| run.open_ns),
+        open_ns: mean_of(|run| run.open_ns),
         total_ns,
-        inside: known(|run| run.read_ns)
-            .zip(known(|run| run.write_ns))
+        inside: mean_if_told(|run| run.read_ns)
+            .zip(mean_if_told(|run| run.write_ns))
             .map(|(read_ns, write_ns)| Inside::within(total_ns - flush_ns - close_ns, read_ns, write_ns)),
         flush_ns,
         close_ns,
-        later_ns: later.map(|later| mean(&later)),
+        later_ns: mean_if_told(|run| Some(run.to_stable_ns?.saturating_sub(run.to_close_ns))),
         stable_by: last.stable_by,
     })
-}
-
-fn later_ns(run: &CopyRun) -> Option<f64> {
-    Some(run.to_stable_ns?.saturating_sub(run.to_close_ns) as f64)
 }
 
 /// The times of several runs.
@@ -220,7 +220,7 @@ pub fn speed_up(first: &Copy, second: &Copy, until: Until) -> Option<PairedRatio
 
 /// The cell of one end of a copy; `None` if that end is no storage.
 pub fn cell<'a>(record: &'a Record, copy: &Copy, op: Op) -> Option<&'a CellRecord> {
-    let line = record.copies.iter().position(|known| known == copy)?;
+    let line = record.copies.iter().position(|other| other == copy)?;
     let id = match record.copies.len() {
         1 => format!("dd/{op}"),
         _ => format!("dd/{}/{op}", line + 1),
@@ -230,10 +230,6 @@ pub fn cell<'a>(record: &'a Record, copy: &Copy, op: Op) -> Option<&'a CellRecor
 
 fn begin(run: &CopyRun) -> f64 {
     run.start_ns as f64
-}
-
-fn each(copy: &Copy, part: impl Fn(&CopyRun) -> u64) -> Vec<f64> {
-    counted(copy).into_iter().map(|run| part(run) as f64).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -268,8 +264,8 @@ mod tests {
 
     #[test]
     fn a_single_run_has_no_interval() {
-        let one = times(&copies::to_file(&[1000]), Until::Done).unwrap();
-        assert_eq!((one.count, one.half_width, one.sigma_ns), (1, None, None));
+        let once = times(&copies::to_file(&[1000]), Until::Done).unwrap();
+        assert_eq!((once.count, once.half_width, once.sigma_ns), (1, None, None));
         let three = times(&copies::to_file(&[900, 1000, 1100]), Until::Done).unwrap();
         assert_eq!((three.mean_ns, three.min_ns, three.max_ns), (1000.0, 900.0, 1100.0));
         assert!(three.half_width.is_some_and(|half| half > 0.1 && half < 0.5), "{three:?}");

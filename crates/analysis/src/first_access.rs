@@ -80,19 +80,19 @@ impl FirstCost {
 /// The cells that show the cost, by target and direction, the clearest of each first.
 pub fn shown(cells: &[CellRecord]) -> Vec<(&CellRecord, FirstCost)> {
     let judged = cells.iter().filter(|cell| is_judged(cell));
-    let seen = judged.filter_map(|cell| Some((key(cell), (cell, of_cell(cell)?))));
-    let mut found = Vec::new();
-    for (_, group) in by_key(seen) {
+    let costs_by_key = judged.filter_map(|cell| Some((key(cell), (cell, of_cell(cell)?))));
+    let mut clearest = Vec::new();
+    for (_, group) in by_key(costs_by_key) {
         let of_group = group.len();
         let mut costs: Vec<(&CellRecord, FirstCost)> =
             group.into_iter().filter_map(|(cell, cost)| Some((cell, cost?))).collect();
-        costs.sort_by(|(one, a), (other, b)| clearness(other, b).total_cmp(&clearness(one, a)));
+        costs.sort_by(|(cell, a), (other, b)| clearness(other, b).total_cmp(&clearness(cell, a)));
         let is_large = costs.iter().any(|(_, cost)| cost.factor() >= LARGE);
         if is_large || costs.len() * SHOWN_IN >= of_group {
-            found.extend(costs);
+            clearest.extend(costs);
         }
     }
-    found
+    clearest
 }
 
 /// The rate of large blocks in sequence says most of a volume; then the largest factor.
@@ -166,14 +166,14 @@ fn by_visits(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
         return Some(None);
     }
     // Processors that others use make the first visit late, or any other one, and single I/Os much less.
-    let is_shared = contention(cell).is_some_and(|one| one.is_much() || one.is_quota());
+    let is_shared = contention(cell).is_some_and(|contention| contention.is_much() || contention.is_quota());
     let usual_ns = cell.result.latency_ns.as_ref().and_then(|latency| latency.p50).unwrap_or(u64::MAX);
     let least_ns = first.iter().filter_map(|(_, visit, ..)| Some(visit.first?.p50_ns)).min().unwrap_or(0);
     if is_shared && (least_ns as f64) < LARGE * usual_ns as f64 {
         return Some(None);
     }
     let purest = first.iter().any(|(share, ..)| *share >= NEARLY_ALL);
-    let of = |visits: &[&(f64, &Visit, f64, f64)]| {
+    let rate_and_ops = |visits: &[&(f64, &Visit, f64, f64)]| {
         let bytes: u64 = visits.iter().map(|(_, visit, ..)| visit.bytes).sum();
         let elapsed_ns: u64 = visits.iter().map(|(_, visit, ..)| visit.elapsed_ns).sum();
         let ops: u64 = visits.iter().map(|(_, visit, ..)| visit.ops).fold(0, u64::saturating_add);
@@ -181,7 +181,8 @@ fn by_visits(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
     };
     let least = if purest { NEARLY_ALL } else { MOSTLY };
     let purest: Vec<_> = first.into_iter().filter(|(share, ..)| *share >= least).collect();
-    let ((first_bytes_per_s, first_ops), (later_bytes_per_s, later_ops)) = (of(&purest), of(&later));
+    let ((first_bytes_per_s, first_ops), (later_bytes_per_s, later_ops)) =
+        (rate_and_ops(&purest), rate_and_ops(&later));
     let shown_by = ShownBy::Visits;
     Some(Some(FirstCost {
         shown_by,
@@ -207,7 +208,7 @@ fn rates(cell: &CellRecord) -> Option<Vec<(f64, f64)>> {
     }
     let windows = result.windows.as_ref().filter(|windows| windows.width_ns > 0);
     let mut rest = windows.map_or(&[][..], |windows| windows.bytes.as_slice());
-    let of_visits = windows.map(|one| counts(&result.visits, one.width_ns, one.bytes.len()));
+    let of_visits = windows.map(|windows| counts(&result.visits, windows.width_ns, windows.bytes.len()));
     let width_ns = windows.map_or(1, |windows| windows.width_ns);
     let rate_of = |(index, visit): (usize, &Visit)| {
         let count = of_visits.as_ref().map_or(0, |counts| counts[index].0).min(rest.len());
@@ -253,7 +254,7 @@ fn by_ios(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
     let mean = |times: Vec<(u64, u64)>| {
         let (sum, ops) = times
             .into_iter()
-            .fold((0.0, 0.0), |(sum, all), (ns, ops)| (sum + ns as f64 * ops as f64, all + ops as f64));
+            .fold((0.0, 0.0), |(sum, count), (ns, ops)| (sum + ns as f64 * ops as f64, count + ops as f64));
         sum / f64::max(ops, 1.0)
     };
     let first_ns = mean(both.iter().map(|(first, ..)| (first.p50_ns, first.ops)).collect());
@@ -349,8 +350,8 @@ fn later_only(cell: &CellRecord, factor: f64) -> Option<CellRecord> {
     Some(later)
 }
 
-fn keep<T: Clone>(all: &[T], stays: &[bool]) -> Vec<T> {
-    all.iter().zip(stays).filter(|(_, stays)| **stays).map(|(one, _)| one.clone()).collect()
+fn keep<T: Clone>(items: &[T], stays: &[bool]) -> Vec<T> {
+    items.iter().zip(stays).filter(|(_, stays)| **stays).map(|(item, _)| item.clone()).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 pub fn by_key<K: PartialEq, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for (key, item) in items {
-        match groups.iter_mut().find(|(known, _)| *known == key) {
+        match groups.iter_mut().find(|(earlier, _)| *earlier == key) {
             Some((_, group)) => group.push(item),
             None => groups.push((key, vec![item])),
         }

@@ -33,7 +33,7 @@ pub(crate) fn in_device(cell: &CellRecord, block_io: &BlockIo<'_>) -> Option<InD
         && metrics::wanted_depth(workload) == 1;
     let device = cell.evidence.device_of(*workload.targets.first().filter(|_| is_simple)?)?;
     // The latencies are those of the target's own device, of all its requests.
-    let is_own = matches!(block_io.counted_devices(), [counted] if std::ptr::eq(*counted, device));
+    let is_own = matches!(block_io.devices[..], [counted] if std::ptr::eq(counted, device));
     let latency = cell.evidence.device_latency_ns.as_ref().filter(|_| is_own)?;
     let calls = block_io.calls() as f64;
     let is_near = |count: u64| (count as f64 / calls - 1.0).abs() <= ONE_EACH;

@@ -16,10 +16,7 @@ const SECTORS_PER_KB: f64 = 2.0;
 
 /// One row of `iostat -x`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[allow(
-    missing_docs,
-    reason = "each field is the sysstat column that COLUMNS states; docs/iostat.md explains them"
-)]
+#[allow(missing_docs, reason = "each field is the column that COLUMNS states; docs/iostat.md explains them")]
 pub struct Iostat {
     pub reads: Direction,
     pub writes: Direction,
@@ -44,11 +41,8 @@ pub struct Direction {
 
 impl Iostat {
     /// The columns of one direction.
-    pub fn of(&self, op: Op) -> &Direction {
-        match op {
-            Op::Read => &self.reads,
-            Op::Write => &self.writes,
-        }
+    pub fn direction(&self, op: Op) -> &Direction {
+        op.select(&self.reads, &self.writes)
     }
 }
 
@@ -92,20 +86,20 @@ pub fn iostat_row(device: &DeviceEvidence) -> Option<Iostat> {
 
 /// Mean number of requests that waited for a place in the device, over the I/O of a cell; `None` if it was not counted.
 pub fn waiting_mean(device: &DeviceEvidence) -> Option<f64> {
-    Some(float(device.waiting_ns?) / float(device.interval_ns.filter(|&interval_ns| interval_ns > 0)?))
+    Some(device.waiting_ns? as f64 / device.interval_ns.filter(|&interval_ns| interval_ns > 0)? as f64)
 }
 
 /// The row of a known growth over `interval_ns`. Every column is finite and not negative; without an interval the rates
 /// are 0, and a counter that the kernel does not have counts as 0, as in sysstat.
 pub fn row_of(delta: &DiskStat, interval_ns: u64) -> Iostat {
-    let per_s = |count: u64| over(float(count) * NS_PER_S, float(interval_ns));
+    let per_s = |count: u64| over(count as f64 * NS_PER_S, interval_ns as f64);
     let direction = |[ios, merges, sectors, ticks_ms]: [u64; 4]| Direction {
         ios_s: per_s(ios),
         kb_s: per_s(sectors) / SECTORS_PER_KB,
         rqm_s: per_s(merges),
-        rqm_percent: over(float(merges) * 100.0, float(merges) + float(ios)),
-        await_ms: over(float(ticks_ms), float(ios)),
-        areq_sz: over(float(sectors) / SECTORS_PER_KB, float(ios)),
+        rqm_percent: over(merges as f64 * 100.0, merges as f64 + ios as f64),
+        await_ms: over(ticks_ms as f64, ios as f64),
+        areq_sz: over(sectors as f64 / SECTORS_PER_KB, ios as f64),
     };
     let discards = [delta.discard_ios, delta.discard_merges, delta.discard_sectors, delta.discard_ticks_ms];
     let flush_ios = delta.flush_ios.unwrap_or(0);
@@ -114,7 +108,7 @@ pub fn row_of(delta: &DiskStat, interval_ns: u64) -> Iostat {
         writes: direction([delta.write_ios, delta.write_merges, delta.write_sectors, delta.write_ticks_ms]),
         discards: direction(discards.map(|count| count.unwrap_or(0))),
         f_s: per_s(flush_ios),
-        f_await: over(float(delta.flush_ticks_ms.unwrap_or(0)), float(flush_ios)),
+        f_await: over(delta.flush_ticks_ms.unwrap_or(0) as f64, flush_ios as f64),
         aqu_sz: per_s(delta.time_in_queue_ms) / MS_PER_S,
         util_percent: per_s(delta.io_ticks_ms) / MS_PER_S * 100.0,
     }
@@ -123,14 +117,6 @@ pub fn row_of(delta: &DiskStat, interval_ns: u64) -> Iostat {
 /// A quotient that is 0 where sysstat prints 0: without anything to divide by.
 pub(crate) fn over(value: f64, divisor: f64) -> f64 {
     if divisor > 0.0 { value / divisor } else { 0.0 }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counters above 2^53 would lose less than the two decimals shown"
-)]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

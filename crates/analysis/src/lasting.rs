@@ -53,21 +53,21 @@ pub fn lasting(cell: &CellRecord, went_on: &CellRecord) -> Option<Lasting> {
             (f64::from(count) * width, done as f64)
         })
         .collect();
-    let seen = evened(went_on, sustained(&points)?, points.last()?.0);
+    let lasting = evened(went_on, sustained(&points)?, points.last()?.0);
     let rate = cell.result.bytes_per_s?;
-    let fall = seen.fall;
-    let is_unsure = rate.low.is_none_or(|low| seen.rate >= low);
+    let fall = lasting.fall;
+    let is_unsure = rate.low.is_none_or(|low| lasting.rate >= low);
     let most = if fall.is_none() && is_unsure { FAR_BELOW } else { LASTS };
-    let crossed = burst_of_rounds(cell, seen.rate).filter(|_| is_unsure);
+    let crossed = burst_of_rounds(cell, lasting.rate).filter(|_| is_unsure);
     let in_rounds = crossed.unwrap_or(rate.mean);
     Some(Lasting {
         bytes: went_on.result.bytes?,
         elapsed_ns: went_on.result.elapsed_ns?,
-        bytes_per_s: seen.rate,
-        is_settled: seen.is_settled(),
+        bytes_per_s: lasting.rate,
+        is_settled: lasting.is_settled(),
         burst_bytes_per_s: fall.map_or(in_rounds, |fall| fall.before.max(in_rounds)),
         fall_bytes: fall.map(|fall| fall.amount as u64),
-        is_burst: seen.rate < most * rate.mean || crossed.is_some(),
+        is_burst: lasting.rate < most * rate.mean || crossed.is_some(),
     })
 }
 
@@ -90,11 +90,11 @@ fn burst_of_rounds(cell: &CellRecord, lasting: f64) -> Option<f64> {
 }
 
 /// What is in flight at once may complete in one quarter of the time or the next, which changes no rate.
-fn evened(went_on: &CellRecord, seen: Sustained, end_s: f64) -> Sustained {
+fn evened(went_on: &CellRecord, sustained: Sustained, end_s: f64) -> Sustained {
     let workload = &went_on.workload;
     let in_flight = u64::from(workload.queue_depth) * u64::from(workload.streams) * workload.block_bytes;
-    let of_quarter = in_flight as f64 / (seen.rate * end_s / 4.0);
-    Sustained { change: (seen.change - of_quarter).max(0.0), ..seen }
+    let of_quarter = in_flight as f64 / (sustained.rate * end_s / 4.0);
+    Sustained { change: (sustained.change - of_quarter).max(0.0), ..sustained }
 }
 
 /// Bytes that the writing cells of these targets had written in the rounds: whatever caches there are held no more.
@@ -120,8 +120,8 @@ mod tests {
         let fallen = lasting(&rounds, &write(falling(200, 400, 800.0, 100.0))).unwrap();
         assert!(fallen.is_burst && fallen.is_settled && fallen.fall_bytes.is_some(), "{fallen:?}");
         for lasts in [steady(600, 800.0), steady(600, 700.0), steady(600, 900.0)] {
-            let seen = lasting(&rounds, &write(lasts)).unwrap();
-            assert!(!seen.is_burst && seen.is_settled, "{seen:?}");
+            let lasting = lasting(&rounds, &write(lasts)).unwrap();
+            assert!(!lasting.is_burst && lasting.is_settled, "{lasting:?}");
         }
         // A wide interval needs a fall that is seen, or a rate below half.
         let unsure = with(rounds, |cell| {
@@ -143,9 +143,9 @@ mod tests {
             })
         };
         let went_on = write(steady(600, 277.0));
-        let seen = lasting(&rounds(&[1200.0, 290.0, 500.0, 290.0]), &went_on).unwrap();
-        assert!(seen.is_burst && seen.fall_bytes.is_none(), "{seen:?}");
-        assert!((1190.0..1210.0).contains(&(seen.burst_bytes_per_s / 1048576.0)), "{seen:?}");
+        let settled = lasting(&rounds(&[1200.0, 290.0, 500.0, 290.0]), &went_on).unwrap();
+        assert!(settled.is_burst && settled.fall_bytes.is_none(), "{settled:?}");
+        assert!((1190.0..1210.0).contains(&(settled.burst_bytes_per_s / 1048576.0)), "{settled:?}");
         for levels in
             [[290.0, 500.0, 290.0, 290.0], [300.0, 280.0, 900.0, 290.0], [450.0, 280.0, 270.0, 290.0]]
         {

@@ -1,4 +1,4 @@
-//! What is behind a device, as far as a Record tells: platters, or memory that answers. It judges nothing else.
+//! What is behind a device, as far as a Record says: platters, or memory that answers. It judges nothing else.
 
 use crate::metrics;
 use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Pattern, Record, Target, VerdictCode};
@@ -22,8 +22,8 @@ pub fn sooner_than_platters_ns(cell: &CellRecord) -> Option<u64> {
     latency.p50.filter(|&median_ns| median_ns < SOONER_THAN_PLATTERS_NS)
 }
 
-/// Whether a target has platters, as far as the Record tells: the disks of virtual machines, RAID controllers and USB bridges say that
-/// they rotate when nobody knows, and no random read of a disk is answered before it turns.
+/// Whether a target has platters, as far as the Record says: the disks of virtual machines, RAID controllers and USB bridges say that
+/// they rotate when it is unknown, and no random read of a disk is answered before it turns.
 pub fn has_platters(record: &Record, target: u32) -> bool {
     let is_sooner = |cell: &CellRecord| {
         cell.workload.op == Op::Read

@@ -2,10 +2,9 @@
 //! stored, and `None` if one of the counters is missing. It judges nothing.
 
 use crate::iostat::{Iostat, iostat_row};
-use crate::read_requests::read_requests;
 use rdsk_model::{
-    CellRecord, Device, DeviceEvidence, EvidenceSource, Latency, Op, Pattern, Record, Request, StopReason,
-    Target, VerdictCode, Visit, Workload,
+    CellRecord, Device, DeviceEvidence, EvidenceSource, Latency, Op, Pattern, Record, Request, SECTOR_BYTES,
+    StopReason, Target, VerdictCode, Visit, Workload, is_nvme_path,
 };
 
 /// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
@@ -40,19 +39,20 @@ pub fn first_device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Dev
 /// all those that its filesystem spreads over, or those below if the own one counts nothing. `None` when a target has
 /// none that counts.
 pub fn devices(cell: &CellRecord) -> Option<Vec<&DeviceEvidence>> {
-    let mut found: Vec<&DeviceEvidence> = Vec::new();
+    let mut devices: Vec<&DeviceEvidence> = Vec::new();
     for &target in &cell.workload.targets {
         let counters = cell.evidence.counters_of(target);
         // Of a device that both ends of a copy share, each end has the counters of its own direction only.
-        let are_known = counters.iter().all(|one| one.read_bytes.is_some() || one.write_bytes.is_some());
+        let are_known =
+            counters.iter().all(|device| device.read_bytes.is_some() || device.write_bytes.is_some());
         (are_known && !counters.is_empty()).then_some(())?;
         for device in counters {
-            if !found.iter().any(|known| known.name == device.name) {
-                found.push(device);
+            if !devices.iter().any(|earlier| earlier.name == device.name) {
+                devices.push(device);
             }
         }
     }
-    (!found.is_empty()).then_some(found)
+    (!devices.is_empty()).then_some(devices)
 }
 
 /// Bytes that the cell's devices together have to write per byte of the cell: 2 if each byte is stored on two of them.
@@ -72,15 +72,18 @@ impl Written {
 pub fn written(cell: &CellRecord) -> Written {
     let counted = cell.workload.targets.iter().map(|&target| cell.evidence.counted_for(target));
     let each = counted.map(|counted| {
-        counted.map_or(Written::ONCE, |one| Written { least: one.written_least, most: one.written_most })
+        counted.map_or(Written::ONCE, |device| Written {
+            least: device.written_least,
+            most: device.written_most,
+        })
     });
     let both = |a: Written, b: Written| Written {
         least: a.least.min(b.least),
         most: a.most.zip(b.most).map(|(a, b)| a.max(b)),
     };
-    let found = each.reduce(both).unwrap_or(Written::ONCE);
+    let written = each.reduce(both).unwrap_or(Written::ONCE);
     // A Record may come from anywhere; a factor below one cannot be.
-    Written { least: if found.least >= 1.0 { found.least } else { 1.0 }, ..found }
+    Written { least: if written.least >= 1.0 { written.least } else { 1.0 }, ..written }
 }
 
 /// Whether this is the verdict of a cell.
@@ -132,10 +135,7 @@ fn keeps_no_times(device: &DeviceEvidence) -> bool {
 
 /// Bytes that one device moved in one direction.
 pub fn bytes_of(device: &DeviceEvidence, op: Op) -> Option<u64> {
-    match op {
-        Op::Read => device.read_bytes,
-        Op::Write => device.write_bytes,
-    }
+    op.select(device.read_bytes, device.write_bytes)
 }
 
 /// Whether device mapper made the device.
@@ -148,6 +148,9 @@ pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
     devices(cell)?.into_iter().map(|device| bytes_of(device, op)).sum()
 }
 
+/// More flushes than this per write, and it is not known how many of the writes they are.
+const MOST_FLUSHES: f64 = 0.01;
+
 /// Requests with data that the devices completed in one direction, until everything was stable: writes by BPF where its programs
 /// missed nothing, all else by sysfs. The kernel counts an empty flush among the writes too, with no sectors (measured on 6.18, loop
 /// and virtio), so flushes are taken off. A flush after a write that must be durable at once is not among them; where nothing
@@ -159,21 +162,15 @@ pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
         Op::Write if cell.evidence.source == EvidenceSource::Sim => device.writes,
         Op::Write => requests_by_bpf(cell, device, op).or_else(|| {
             let is_part = cell.evidence.bpf.as_ref().is_some_and(|bpf| bpf.followed.is_some());
-            if is_part && has_many_flushes(device) {
+            let (writes, flushes) = (device.writes?, device.flushes.unwrap_or(0));
+            if is_part && flushes as f64 > MOST_FLUSHES * writes as f64 {
                 return None;
             }
-            let rest = device.writes?.saturating_sub(device.flushes.unwrap_or(0));
+            let rest = writes.saturating_sub(flushes);
             (rest > 0 || device.write_bytes == Some(0)).then_some(rest)
         }),
     };
     devices(cell)?.into_iter().map(requests).sum()
-}
-
-/// More flushes than this per write, and it is not known how many of the writes they are.
-const MOST_FLUSHES: f64 = 0.01;
-
-fn has_many_flushes(device: &DeviceEvidence) -> bool {
-    device.flushes.unwrap_or(0) as f64 > MOST_FLUSHES * device.writes.unwrap_or(0) as f64
 }
 
 /// Requests of a device by the programs in the block layer; `None` where they were not attached all the time, or where the bytes
@@ -199,10 +196,7 @@ pub fn returned_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
         .into_iter()
         .map(|device| {
             let during_io = device.diskstat.filter(|_| device.interval_ns.is_some_and(|ns| ns > 0))?;
-            Some(match op {
-                Op::Read => during_io.read_bytes(),
-                Op::Write => during_io.write_bytes(),
-            })
+            Some(op.select(during_io.read_bytes(), during_io.write_bytes()))
         })
         .sum()
 }
@@ -214,10 +208,7 @@ pub fn row(cell: &CellRecord) -> Option<Iostat> {
 
 /// What the kernel charged to this process in one direction.
 pub fn process_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
-    match op {
-        Op::Read => cell.evidence.process.read_bytes,
-        Op::Write => cell.evidence.process.write_bytes,
-    }
+    op.select(cell.evidence.process.read_bytes, cell.evidence.process.write_bytes)
 }
 
 /// Flushes that the cell's I/O waited for. If several devices carry a target, each of them is flushed every time, so the
@@ -243,11 +234,7 @@ pub fn flushes(cell: &CellRecord) -> Option<u64> {
 
 /// Requests that the block layer merged into a neighbour, in one direction.
 pub fn merges(cell: &CellRecord, op: Op) -> Option<u64> {
-    let merges = |device: &DeviceEvidence| match op {
-        Op::Read => device.read_merges,
-        Op::Write => device.write_merges,
-    };
-    devices(cell)?.into_iter().map(merges).sum()
+    devices(cell)?.into_iter().map(|device| op.select(device.read_merges, device.write_merges)).sum()
 }
 
 /// Mean bytes of all requests in one direction until everything was stable; `None` without requests.
@@ -283,10 +270,7 @@ impl LeftInCache {
 /// What a cell left in the page cache; `None` if the kernel did not say, and for writes of Records before that was recorded.
 pub fn left_in_cache(cell: &CellRecord) -> Option<LeftInCache> {
     let cache = cell.evidence.page_cache?;
-    let state = match cell.workload.op {
-        Op::Read => cache.after,
-        Op::Write => cache.stable?,
-    };
+    let state = cell.workload.op.select(Some(cache.after), cache.stable)?;
     let workload = &cell.workload;
     let of_others = if workload.path.uses_page_cache() { 0 } else { cache.before.cached_bytes? };
     let span_bytes = workload.span_bytes.saturating_mul(workload.targets.len().max(1) as u64);
@@ -318,8 +302,8 @@ pub fn stable_rate(cell: &CellRecord) -> Option<f64> {
 pub fn hole_share(cell: &CellRecord) -> Option<f64> {
     let extents = cell.evidence.extents?;
     let empty = extents.hole_bytes + extents.unwritten_bytes;
-    let all = empty + extents.mapped_bytes;
-    (all > 0).then_some(ratio(empty, all))
+    let file_bytes = empty + extents.mapped_bytes;
+    (file_bytes > 0).then_some(ratio(empty, file_bytes))
 }
 
 /// Whether writes of this workload change pages of this size partially.
@@ -389,11 +373,28 @@ pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
+/// Completed reads of a device; `None` if they are not known. An NVMe multipath device counts a flush of one of its paths as a read of
+/// no sectors (drivers/nvme/host/multipath.c goes by the operation, and an even one is none that writes). The paths count their
+/// flushes by themselves, so these are taken off; and each read that is left has a sector at least.
+pub(crate) fn read_requests(cell: &CellRecord, device: &DeviceEvidence) -> Option<u64> {
+    let is_path =
+        |other: &&DeviceEvidence| other.target == device.target && is_nvme_path(&other.name, &device.name);
+    let mut paths = cell.evidence.device.iter().filter(is_path).peekable();
+    if paths.peek().is_none() {
+        return device.reads;
+    }
+    let flushes = paths.filter_map(|path| path.flushes).fold(0, u64::saturating_add);
+    let reads = device.reads?.saturating_sub(flushes);
+    Some(device.read_bytes.map_or(reads, |bytes| reads.min(bytes / SECTOR_BYTES)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures;
-    use rdsk_model::{BpfEvidence, DiskStat, IoPath};
+    use crate::fixtures::{self, cell, with};
+    use crate::metrics::device_requests;
+    use crate::verdict::verdict;
+    use rdsk_model::{BpfEvidence, DiskStat, IoPath, Op, Verdict, VerdictCode};
 
     /// 1000 durable writes of 4 KiB; the device flushes after each.
     #[test]
@@ -402,11 +403,8 @@ mod tests {
         let device = &mut cell.evidence.device[0];
         (device.writes, device.flushes) = (Some(1000), Some(1000));
         let name = device.name.clone();
-        assert_eq!(
-            device_requests(&cell, Op::Write),
-            None,
-            "empty flushes or flushes after writes: nobody knows"
-        );
+        let unknown = device_requests(&cell, Op::Write);
+        assert_eq!(unknown, None, "empty flushes or flushes after writes: nobody knows");
         let request = |bytes, count| Request {
             target: 0,
             device: name.clone(),
@@ -546,5 +544,55 @@ mod tests {
             workload.shift_bytes = shift;
             assert_eq!(writes_partial_pages(&workload, page), expected, "{block} {align} {shift} {page}");
         }
+    }
+
+    const COUNTED: [Option<u64>; 2] = [Some(9_000), Some(1_000)];
+
+    /// 10 000 durable writes to an NVMe device with two paths, which did so many flushes for them, beside others' reads of a sector.
+    fn durable(foreign: u64, flushes: [Option<u64>; 2]) -> CellRecord {
+        with(cell("w", Op::Write, IoPath::Direct, 4096, 10_000, 1_000_000_000), |cell| {
+            let device = &mut cell.evidence.device[0];
+            device.name = "nvme0n1".into();
+            (device.reads, device.read_bytes) = (Some(10_000 + foreign), Some(foreign * SECTOR_BYTES));
+            device.flushes = None;
+            for (name, flushes) in ["nvme0c0n1", "nvme0c1n1"].into_iter().zip(flushes) {
+                let path = DeviceEvidence { name: name.into(), flushes, ..DeviceEvidence::default() };
+                cell.evidence.device.push(path);
+            }
+        })
+    }
+
+    #[test]
+    fn flushes_of_the_paths_are_no_reads() {
+        let reads = |cell: &CellRecord| device_requests(cell, Op::Read);
+        let counted = [0, 1, 5_000].map(|foreign| reads(&durable(foreign, COUNTED)));
+        assert_eq!(counted, [Some(0), Some(1), Some(5_000)]);
+        assert_eq!(reads(&durable(7, [Some(9_000), None])), Some(7), "each has a sector");
+        let pages = with(durable(80, COUNTED), |cell| cell.evidence.device[0].reads = Some(10_010));
+        assert_eq!(reads(&pages), Some(10), "of eight sectors each");
+        let plain = with(durable(1, COUNTED), |cell| cell.evidence.device.truncate(1));
+        assert_eq!(reads(&plain), Some(10_001), "a device without paths counts its flushes apart");
+        let unknown = with(durable(1, COUNTED), |cell| cell.evidence.device[0].reads = None);
+        assert_eq!(reads(&unknown), None);
+    }
+
+    #[test]
+    fn flushes_of_the_paths_are_not_what_others_read() {
+        let judged = |foreign: u64, flushes: [Option<u64>; 2]| -> Verdict {
+            let mut target = fixtures::disk();
+            target.device.as_mut().unwrap().name = "nvme0n1".into();
+            verdict(&durable(foreign, flushes), &[target], Some(8))
+        };
+        for flushes in [COUNTED, [Some(9_000), None], [None; 2]] {
+            let flushed = judged(1, flushes);
+            assert_eq!(flushed.code, VerdictCode::Device, "{}", flushed.text);
+        }
+        let counted = judged(3_000, COUNTED);
+        assert_eq!(counted.code, VerdictCode::Disturbed, "{}", counted.text);
+        assert!(
+            counted.text.starts_with("nvme0n1 did about 3,000 read requests for others"),
+            "{}",
+            counted.text
+        );
     }
 }

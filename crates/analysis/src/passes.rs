@@ -1,8 +1,8 @@
 //! Passes of a cell: which of its visits did a whole one, and what totals are for one. A pass that was cut short gives no
-//! time for a whole one.
+//! time for a whole one. And how much of its span a visit may use. It judges nothing.
 
 use crate::metrics::{ratio, visits};
-use rdsk_model::{CellRecord, Visit};
+use rdsk_model::{CellRecord, Experiment, STREAM_WINDOW_BYTES, Visit};
 
 /// The visits that did a whole pass; all visits of a cell that does not know how large one is.
 pub fn whole_passes(cell: &CellRecord) -> impl Iterator<Item = &Visit> {
@@ -23,10 +23,18 @@ pub fn has_no_whole_pass(cell: &CellRecord) -> bool {
 pub fn per_pass(cell: &CellRecord, count: u64) -> Option<f64> {
     whole_passes(cell).next()?;
     let passes = match (cell.result.pass_bytes, cell.result.bytes) {
-        (Some(pass), Some(all)) if pass > 0 && all > 0 => ratio(all, pass),
+        (Some(pass), Some(moved)) if pass > 0 && moved > 0 => ratio(moved, pass),
         _ => visits(cell) as f64,
     };
     Some(count as f64 / passes)
+}
+
+/// Bytes of the span that one visit may use, on each target: a part of it, which moves, for a sequential visit of `stream` through the
+/// page cache.
+pub fn visit_span_bytes(cell: &CellRecord) -> u64 {
+    let is_timed = cell.result.pass_bytes.is_none();
+    let window_bytes = (cell.experiment == Experiment::Stream && is_timed).then_some(STREAM_WINDOW_BYTES);
+    cell.workload.part_bytes(window_bytes.unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! The rate of a cell over time: its windows by visit, and the lasting falls of the rate among them. It reports what
 //! happened and when, and explains nothing.
 
-use crate::hangs::ordinary;
-use crate::metrics;
+use crate::metrics::{self, typical_ns};
 use rdsk_model::{CellRecord, Record, StopReason, VerdictCode, Visit};
 use rdsk_stats::level_shift;
 
@@ -83,9 +82,9 @@ pub(crate) fn rate_series(cell: &CellRecord) -> Option<RateSeries> {
     let (mut segments, mut begin) = (Vec::new(), 0);
     let (mut before_ns, mut before_bytes) = (0, 0);
     for (visit, (count, full)) in cell.result.visits.iter().zip(counts) {
-        let all = windows.bytes.get(begin..begin + count)?;
+        let of_visit = windows.bytes.get(begin..begin + count)?;
         let together = together(visit, windows.width_ns, full.min(count));
-        let bytes = all[together.clone()].to_vec();
+        let bytes = of_visit[together.clone()].to_vec();
         if !bytes.is_empty() {
             let early_ns = windows.width_ns * together.start as u64;
             let late_ns = windows.width_ns * together.end as u64;
@@ -93,7 +92,7 @@ pub(crate) fn rate_series(cell: &CellRecord) -> Option<RateSeries> {
                 start_ns: visit.start_ns + early_ns,
                 before_ns: before_ns + early_ns,
                 before_bytes,
-                early_bytes: all[..together.start].iter().sum(),
+                early_bytes: of_visit[..together.start].iter().sum(),
                 rest_ns: visit.elapsed_ns.saturating_sub(late_ns),
                 bytes,
             });
@@ -132,8 +131,8 @@ pub(crate) fn level_shifts(cell: &CellRecord) -> Vec<LevelShift> {
     if series.segments.len() < 2 {
         return Vec::new();
     }
-    let all: Vec<f64> = series.segments.iter().flat_map(rates).collect();
-    let Some(shift) = fall(&all, LOWER_BETWEEN) else { return Vec::new() };
+    let joined: Vec<f64> = series.segments.iter().flat_map(rates).collect();
+    let Some(shift) = fall(&joined, LOWER_BETWEEN) else { return Vec::new() };
     let (mut segment, mut index) = (0, shift.index);
     while index >= series.segments[segment].bytes.len() {
         index -= series.segments[segment].bytes.len();
@@ -240,13 +239,13 @@ enum Seen {
 /// Places a shift in a visit. One that no visit shows by itself lies near an end of one: a cache that empties at rest hides
 /// the change in the first windows, so it lies anywhere between the end of the visit before and what was seen, or between
 /// that and the start of the next visit.
-fn located(series: &RateSeries, segment: usize, shift: &rdsk_stats::TwoLevels, seen: Seen) -> LevelShift {
+fn located(series: &RateSeries, segment: usize, shift: &rdsk_stats::TwoLevels, shown: Seen) -> LevelShift {
     let this = &series.segments[segment];
     let offset_ns = series.width_ns * shift.index as u64;
     let visit_bytes = this.early_bytes + this.bytes[..shift.index].iter().sum::<u64>();
     let change_ns = this.start_ns + offset_ns;
     let is_early = shift.index * 2 <= this.bytes.len();
-    let run_ns = match (seen, segment.checked_sub(1), series.segments.get(segment + 1)) {
+    let run_ns = match (shown, segment.checked_sub(1), series.segments.get(segment + 1)) {
         (Seen::BetweenVisits, Some(last), _) if is_early => {
             let last = &series.segments[last];
             let end_ns = last.start_ns + series.width_ns * last.bytes.len() as u64 + last.rest_ns;
@@ -257,7 +256,7 @@ fn located(series: &RateSeries, segment: usize, shift: &rdsk_stats::TwoLevels, s
     };
     LevelShift {
         segment,
-        within_visit: seen == Seen::InVisit,
+        within_visit: shown == Seen::InVisit,
         at_ns: this.before_ns + offset_ns,
         bytes: this.before_bytes + visit_bytes,
         visit_bytes,
@@ -265,6 +264,40 @@ fn located(series: &RateSeries, segment: usize, shift: &rdsk_stats::TwoLevels, s
         fast: shift.before,
         slow: shift.after,
     }
+}
+
+/// Without a completion for this long, and for 20 median latencies, an I/O hangs: what fills and empties in turn, as a cache does, is the
+/// ordinary way of a device, and takes less ...
+const HANGS_NS: u64 = 5_000_000_000;
+pub(crate) const LONG_LATENCIES: u64 = 20;
+/// ... if one waited for at least this share of that time; otherwise the program had requested nothing.
+pub(crate) const WAITED: f64 = 0.5;
+
+/// The windows of a cell, given by visit, without those of the times in which an I/O hung, if these are most of them; else all.
+pub(crate) fn ordinary<'a>(
+    cell: &CellRecord,
+    width_ns: u64,
+    visits: impl Iterator<Item = &'a [u64]>,
+) -> Vec<u64> {
+    let visits: Vec<&[u64]> = visits.collect();
+    let others: Vec<u64> = visits.iter().flat_map(|windows| not_hung(cell, width_ns, windows)).collect();
+    let windows: usize = visits.iter().map(|windows| windows.len()).sum();
+    if others.is_empty() || others.len() * 2 >= windows { visits.concat() } else { others }
+}
+
+fn not_hung(cell: &CellRecord, width_ns: u64, windows: &[u64]) -> Vec<u64> {
+    let latency = cell.result.latency_ns.as_ref();
+    let Some((typical_ns, max_ns)) = latency.and_then(|latency| Some((typical_ns(latency)?, latency.max?)))
+    else {
+        return windows.to_vec();
+    };
+    let least_ns = HANGS_NS.max(LONG_LATENCIES.saturating_mul(typical_ns));
+    let hangs = |run: &[u64]| {
+        let lasts_ns = width_ns.saturating_mul(run.len() as u64);
+        run[0] == 0 && lasts_ns >= least_ns && max_ns as f64 >= WAITED * lasts_ns as f64
+    };
+    let runs = windows.chunk_by(|last, next| (*last == 0) == (*next == 0));
+    runs.filter(|run| !hangs(run)).flatten().copied().collect()
 }
 
 #[cfg(test)]

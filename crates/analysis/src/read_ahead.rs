@@ -1,8 +1,8 @@
-//! What the kernel read ahead of sequential readers and nobody had used when a visit ended: how far it leaves a rate unsure. In short
+//! What the kernel read ahead of sequential readers and the program had not used when a visit ended: how far it leaves a rate unsure. In short
 //! visits to a slow device that is much of what the device did, and no I/O returned it. It names no cause.
 
 use crate::metrics;
-use crate::words;
+use crate::stalls::widen;
 use rdsk_model::{CellRecord, Estimate, EvidenceSource, Op, Pattern};
 
 /// A smaller share of what was returned is less than the precision of a rate.
@@ -13,16 +13,7 @@ const LEAST_SHARE: f64 = 0.01;
 pub fn carry(cells: &mut [CellRecord]) {
     for cell in cells {
         let Some(share) = unused_share(cell) else { continue };
-        let result = &mut cell.result;
-        let before = result.bytes_per_s.and_then(|rate| rate.margin());
-        for rate in [&mut result.bytes_per_s, &mut result.ops_per_s] {
-            *rate = rate.map(|rate| reaching(rate, share));
-        }
-        let after = result.bytes_per_s.and_then(|rate| rate.margin());
-        if let Some(after) = after.filter(|_| after != before) {
-            let text = format!("; with what was read ahead and not used it is {}", words::plus_minus(after));
-            result.why.push_str(&text);
-        }
+        widen(&mut cell.result, |rate| reaching(rate, share), "what was read ahead and not used");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::block_io::BlockIo;
 use crate::comparison::{Measure, Ratio, ratio_of};
 use crate::iostat::iostat_row;
 use crate::metrics;
-use rdsk_model::{CellRecord, Experiment, Record, VerdictCode, Workload};
+use rdsk_model::{CellRecord, EngineKind, Experiment, Record, VerdictCode, Workload};
 
 /// Latencies that grow at least by this factor are of requests that wait for each other.
 const WAITING: f64 = 1.5;
@@ -50,26 +50,21 @@ pub(crate) fn two_depths(
     record: &Record,
     device_ns: impl Fn(&CellRecord) -> Option<f64>,
 ) -> Vec<TwoDepths<'_>> {
-    // The streams of `scale` have their own knee, and a copy has one I/O at a time.
+    // The streams of `scale` have their own knee, and a copy has one I/O at a time. Of the others the device has to have set the rate;
+    // that its queue was not as full as requested does not matter, since the depth that it had is known.
     let are_compared = |cell: &&CellRecord| {
-        !matches!(cell.experiment, Experiment::Scale | Experiment::Dd | Experiment::Fio) && is_sound(cell)
+        !matches!(cell.experiment, Experiment::Scale | Experiment::Dd | Experiment::Fio)
+            && metrics::ran(cell)
+            && metrics::has_verdict(cell, VerdictCode::Device)
     };
-    let keyed = record.cells.iter().filter(are_compared).map(|cell| ((cell.experiment, key(cell)), cell));
+    // But for the depth, and for what differs with it.
+    let alike = |cell: &CellRecord| {
+        let workload = cell.workload.clone();
+        (cell.experiment, Workload { queue_depth: 1, engine: EngineKind::Sync, seed: 0, ..workload })
+    };
+    let keyed = record.cells.iter().filter(are_compared).map(|cell| (alike(cell), cell));
     let groups = crate::groups::by_key(keyed).into_iter();
     groups.filter_map(|(_, cells)| of_group(cells, &device_ns)).collect()
-}
-
-/// Whether the device set the rate of a cell. That its queue was not as full as requested does not matter: the depth that it had
-/// is known.
-fn is_sound(cell: &CellRecord) -> bool {
-    let is_of_device = metrics::has_verdict(cell, VerdictCode::Device);
-    metrics::ran(cell) && is_of_device
-}
-
-/// A workload but for its depth, and for what differs with it.
-fn key(cell: &CellRecord) -> Workload {
-    let engine = rdsk_model::EngineKind::Sync;
-    Workload { queue_depth: 1, engine, seed: 0, ..cell.workload.clone() }
 }
 
 fn of_group<'a>(
@@ -130,14 +125,14 @@ mod tests {
 
     /// Reads of a disk with one I/O in flight that each take 1 ms, and with 32, at so many times the rate.
     fn reads(gain: f64, device_ns: Option<(u64, u64)>) -> Record {
-        let one = |id: &str, depth: u32, rate: f64| {
+        let at_depth = |id: &str, depth: u32, rate: f64| {
             let ops = metrics::whole(rate * 10_000.0);
-            let one = cell(id, Op::Read, IoPath::Direct, 4096, ops, 10_000_000_000);
-            let one = with(one, |cell| deepen(cell, depth, f64::from(depth)));
+            let its_cell = cell(id, Op::Read, IoPath::Direct, 4096, ops, 10_000_000_000);
+            let its_cell = with(its_cell, |cell| deepen(cell, depth, f64::from(depth)));
             let bios = vec![bio(Op::Read, "this", Some("pread64"), ops, 4096)];
-            in_rounds(counted(one, bios, vec![request(Op::Read, 4096, ops)]))
+            in_rounds(counted(its_cell, bios, vec![request(Op::Read, 4096, ops)]))
         };
-        let mut cells = vec![one("q1", 1, 1.0), one("q32", 32, gain)];
+        let mut cells = vec![at_depth("q1", 1, 1.0), at_depth("q32", 32, gain)];
         if let Some((alone, together)) = device_ns {
             for (cell, ns) in cells.iter_mut().zip([alone, together]) {
                 cell.evidence.device_latency_ns = Some(fixtures::latency(cell.result.ops.unwrap_or(0), ns));
@@ -148,9 +143,9 @@ mod tests {
 
     fn shown(gain: f64, device_ns: Option<(u64, u64)>) -> Option<State> {
         let record = reads(gain, device_ns);
-        let found = two_depths(&record);
-        assert_eq!(found.len(), 1);
-        found[0].state
+        let pairs = two_depths(&record);
+        assert_eq!(pairs.len(), 1);
+        pairs[0].state
     }
 
     #[test]
@@ -184,13 +179,13 @@ mod tests {
     #[test]
     fn littles_law_gives_the_growth() {
         let record = reads(4.0, None);
-        let found = two_depths(&record)[0];
-        assert!((found.growth.1 - 8.0).abs() < 0.1, "{:?}", found.growth);
-        assert!((found.at_a_time - 4.0).abs() < 0.1, "{}", found.at_a_time);
+        let pair = two_depths(&record)[0];
+        assert!((pair.growth.1 - 8.0).abs() < 0.1, "{:?}", pair.growth);
+        assert!((pair.at_a_time - 4.0).abs() < 0.1, "{}", pair.at_a_time);
         let mut idle = record.clone();
         fixtures::set_depth(&mut idle.cells[0].evidence.device[0], 0.5);
         assert!((two_depths(&idle)[0].at_a_time - 2.0).abs() < 0.1, "the device was idle half of the time");
-        assert!(found.growth.0 < found.growth.1 && found.growth.1 < found.growth.2);
+        assert!(pair.growth.0 < pair.growth.1 && pair.growth.1 < pair.growth.2);
         // The devices of a filesystem that spreads over two share the one request.
         let mut shared = idle;
         let evidence = &mut shared.cells[0].evidence;

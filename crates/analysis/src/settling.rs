@@ -91,10 +91,13 @@ mod tests {
 
     #[test]
     fn what_a_flush_had_left_to_do_is_known_by_its_time() {
-        let seen = of_first(vec![written(1500 * MS)]).unwrap();
-        assert_eq!((seen.visit_bytes, seen.return_ns, seen.stable_ns), (16 << 20, 100 * MS, 150 * MS));
-        assert!((seen.factor - 1.5).abs() < 1e-9, "{seen:?}");
-        assert!((seen.bytes_per_s * 1.5 / (160.0 * 1_048_576.0) - 1.0).abs() < 1e-9, "{seen:?}");
+        let settled = of_first(vec![written(1500 * MS)]).unwrap();
+        assert_eq!(
+            (settled.visit_bytes, settled.return_ns, settled.stable_ns),
+            (16 << 20, 100 * MS, 150 * MS)
+        );
+        assert!((settled.factor - 1.5).abs() < 1e-9, "{settled:?}");
+        assert!((settled.bytes_per_s * 1.5 / (160.0 * 1_048_576.0) - 1.0).abs() < 1e-9, "{settled:?}");
         assert_eq!(of_first(vec![written(1090 * MS)]), None);
         let read = with(written(1500 * MS), |cell| cell.workload.op = Op::Read);
         let unknown = with(written(1500 * MS), |cell| cell.result.to_stable_ns = None);

@@ -3,11 +3,11 @@
 
 use crate::first_access::later_cells;
 use crate::groups::by_key;
-use crate::hangs::{LONG_LATENCIES, WAITED, ordinary};
 use crate::metrics::{self, typical_ns};
+use crate::rate_series::{LONG_LATENCIES, WAITED, ordinary};
 use crate::rate_series::{RateSeries, Segment, rate_series};
 use crate::words;
-use rdsk_model::{CellRecord, Estimate, Op, Stall, StallBasis, Stalls};
+use rdsk_model::{CellRecord, CellResult, Estimate, Op, Stall, StallBasis, Stalls};
 use rdsk_stats::{StallsSeen, with_stalls};
 
 /// A window with at most this share of the median made no progress.
@@ -33,10 +33,10 @@ pub(crate) fn stalls(cell: &CellRecord, course: &RateSeries) -> Vec<Stall> {
     let Some(latency) = &cell.result.latency_ns else { return Vec::new() };
     let (Some(typical_ns), Some(max_ns)) = (typical_ns(latency), latency.max) else { return Vec::new() };
     let visits = course.segments.iter().map(|segment| segment.bytes.as_slice());
-    let all: Vec<f64> =
+    let of_windows: Vec<f64> =
         ordinary(cell, course.width_ns, visits).into_iter().map(|bytes| bytes as f64).collect();
-    let median = rdsk_stats::median(&all).unwrap_or(0.0);
-    let deviation = 1.4826 * rdsk_stats::mad(&all).unwrap_or(0.0);
+    let median = rdsk_stats::median(&of_windows).unwrap_or(0.0);
+    let deviation = 1.4826 * rdsk_stats::mad(&of_windows).unwrap_or(0.0);
     let is_noisy = (1.0 - NO_PROGRESS) * median < CLEAR * deviation;
     let least_ns = LONG_NS
         .min(LONG_LATENCIES.saturating_mul(typical_ns))
@@ -54,7 +54,7 @@ fn without_progress(segment: &Segment, width_ns: u64, median: f64) -> Vec<Stall>
     let windows = &segment.bytes;
     let is_empty = |bytes: u64| bytes as f64 <= NO_PROGRESS * median;
     let missing_ns = |bytes: Option<&u64>| missing_ns(bytes, median, width_ns);
-    let mut found = Vec::new();
+    let mut stalls = Vec::new();
     let at_start = windows.iter().take_while(|&&bytes| is_empty(bytes)).count();
     let is_awake = segment.start_ns > 0;
     let is_long_start = is_awake && width_ns.saturating_mul(at_start as u64) >= LONG_START_NS;
@@ -67,13 +67,13 @@ fn without_progress(segment: &Segment, width_ns: u64, median: f64) -> Vec<Stall>
         // What was waiting at the end of a visit completed right then.
         let early_ns = if begin == windows.len() { segment.rest_ns } else { missing_ns(windows.get(begin)) };
         let offset_ns = width_ns * from as u64 - late_ns;
-        found.push(Stall {
+        stalls.push(Stall {
             start_ns: segment.start_ns + offset_ns,
             cell_ns: segment.before_ns + offset_ns,
             lasts_ns: width_ns * count as u64 + late_ns + early_ns,
         });
     }
-    found
+    stalls
 }
 
 /// The part of a neighbouring window that belongs to a stall.
@@ -83,16 +83,16 @@ fn missing_ns(bytes: Option<&u64>, median: f64, width_ns: u64) -> u64 {
 }
 
 /// What a cell saw after its warm-up.
-struct Seen<'a> {
+struct CellStalls<'a> {
     position: usize,
     cell: &'a CellRecord,
     stalls: Vec<Stall>,
     sums: StallsSeen,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> CellStalls<'a> {
     /// `later` is the cell without what first accesses explain, if they explain anything.
-    fn of(position: usize, cell: &'a CellRecord, later: Option<&CellRecord>) -> Option<Self> {
+    fn after_warm_up(position: usize, cell: &'a CellRecord, later: Option<&CellRecord>) -> Option<Self> {
         let series = rate_series(later.unwrap_or(cell))?;
         let warm_up_ns = cell.result.warmup_ns.unwrap_or(0);
         let mut stalls = stalls(later.unwrap_or(cell), &series);
@@ -112,12 +112,13 @@ impl<'a> Seen<'a> {
 pub fn carry(cells: &mut [CellRecord]) {
     let later = later_cells(cells);
     let each = cells.iter().zip(&later).enumerate();
-    let seen = each.filter_map(|(position, (cell, later))| Seen::of(position, cell, later.as_ref()));
-    let by_target = by_key(seen.map(|one| (&one.cell.workload.targets, one)));
-    let mut found: Vec<(usize, Stalls, StallsSeen, StallsSeen)> = Vec::new();
+    let own_stalls = each
+        .filter_map(|(position, (cell, later))| CellStalls::after_warm_up(position, cell, later.as_ref()));
+    let by_target = by_key(own_stalls.map(|own| (&own.cell.workload.targets, own)));
+    let mut carried: Vec<(usize, Stalls, StallsSeen, StallsSeen)> = Vec::new();
     for (_, group) in by_target {
-        for one in &group {
-            let (basis, op) = basis_of(one, &group);
+        for own in &group {
+            let (basis, op) = basis_of(own, &group);
             if let Some((share_low, share_high)) = basis.share_range() {
                 let whole = StallBasis {
                     count: basis.count,
@@ -127,40 +128,43 @@ pub fn carry(cells: &mut [CellRecord]) {
                     share_high,
                     op,
                 };
-                let seen = one.stalls.clone();
-                found.push((one.position, Stalls { seen, basis: whole }, one.sums, basis));
+                let stalls = Stalls { seen: own.stalls.clone(), basis: whole };
+                carried.push((own.position, stalls, own.sums, basis));
             }
         }
     }
-    for (position, stalls, own, basis) in found {
+    for (position, stalls, own, basis) in carried {
         let result = &mut cells[position].result;
-        let before = result.bytes_per_s.and_then(|rate| rate.margin());
-        for rate in [&mut result.bytes_per_s, &mut result.ops_per_s] {
-            *rate = rate.map(|rate| widened(rate, own, basis));
-        }
-        let after = result.bytes_per_s.and_then(|rate| rate.margin());
-        if let Some(after) = after.filter(|_| after != before) {
-            result
-                .why
-                .push_str(&format!("; with what stalls leave unsure it is {}", words::plus_minus(after)));
-        }
+        widen(result, |rate| widened(rate, own, basis), "what stalls leave unsure");
         result.stalls = Some(stalls);
     }
 }
 
+/// Makes the intervals of both rates wider, and says so beside the margin that the cell ended with: `; with WHAT it is ±3%`.
+pub(crate) fn widen(result: &mut CellResult, wider: impl Fn(Estimate) -> Estimate, what: &str) {
+    let before = result.bytes_per_s.and_then(|rate| rate.margin());
+    for rate in [&mut result.bytes_per_s, &mut result.ops_per_s] {
+        *rate = rate.map(&wider);
+    }
+    let after = result.bytes_per_s.and_then(|rate| rate.margin());
+    if let Some(after) = after.filter(|_| after != before) {
+        result.why.push_str(&format!("; with {what} it is {}", words::plus_minus(after)));
+    }
+}
+
 /// The stalls that count for a cell among those of the same targets, and their direction if they have one.
-fn basis_of(one: &Seen<'_>, group: &[Seen<'_>]) -> (StallsSeen, Option<Op>) {
-    let op = one.cell.workload.op;
-    let is_same = |other: &&Seen<'_>| other.cell.workload.op == op;
-    let sum = |sum: StallsSeen, one: &Seen<'_>| sum.and(one.sums);
-    let all = group.iter().fold(StallsSeen::default(), sum);
+fn basis_of(own: &CellStalls<'_>, group: &[CellStalls<'_>]) -> (StallsSeen, Option<Op>) {
+    let op = own.cell.workload.op;
+    let is_same = |other: &&CellStalls<'_>| other.cell.workload.op == op;
+    let sum = |sum: StallsSeen, other: &CellStalls<'_>| sum.and(other.sums);
+    let of_all = group.iter().fold(StallsSeen::default(), sum);
     let same = group.iter().filter(is_same).fold(StallsSeen::default(), sum);
-    if same.may_be_of(all) && one.sums.may_be_of(all) {
-        (all, Some(op).filter(|_| group.iter().all(|other| is_same(&other))))
-    } else if one.sums.may_be_of(same) {
+    if same.may_be_of(of_all) && own.sums.may_be_of(of_all) {
+        (of_all, Some(op).filter(|_| group.iter().all(|other| is_same(&other))))
+    } else if own.sums.may_be_of(same) {
         (same, Some(op))
     } else {
-        (one.sums, Some(op))
+        (own.sums, Some(op))
     }
 }
 
@@ -241,7 +245,7 @@ mod tests {
         }
     }
 
-    /// An I/O that hangs for many times as long as all visits were meant to take leaves no window out, and is told as long as it was.
+    /// An I/O that hangs for many times as long as all visits were meant to take leaves no window out, and is reported as long as it was.
     #[test]
     fn a_stall_that_is_most_of_the_time_is_found() {
         let hung = [steady(6, 100.0), vec![0.0; 600]].concat();
@@ -252,19 +256,19 @@ mod tests {
                 (latency.p50, latency.max) = (Some(1_000_000), Some(max_ns));
             })
         };
-        let seen = |cell: &CellRecord| stalls(cell, &rate_series(cell).unwrap());
+        let stalls_of = |cell: &CellRecord| stalls(cell, &rate_series(cell).unwrap());
         let stall = Stall { start_ns: S * 3 / 10, cell_ns: S * 6 / 10, lasts_ns: 30 * S };
-        assert_eq!(seen(&waited(&visits, 30 * S)), [stall]);
+        assert_eq!(stalls_of(&waited(&visits, 30 * S)), [stall]);
         // Of few blocks in a window, several make an ordinary one.
         let few = visits.clone().map(|visit| visit.iter().map(|rate| rate / 50.0).collect::<Vec<f64>>());
-        let [found] = seen(&waited(&few, 30 * S))[..] else { panic!("one stall") };
+        let [found] = stalls_of(&waited(&few, 30 * S))[..] else { panic!("one stall") };
         assert!(found.lasts_ns.abs_diff(30 * S) < S / 5, "{found:?}");
-        // Nobody waited, or all I/Os are so slow.
-        assert!(seen(&waited(&visits, S)).is_empty());
+        // None waited, or all I/Os are so slow.
+        assert!(stalls_of(&waited(&visits, S)).is_empty());
         let slow = with(waited(&visits, 30 * S), |cell| {
             cell.result.latency_ns.as_mut().unwrap().p50 = Some(10 * S);
         });
-        assert!(seen(&slow).is_empty());
+        assert!(stalls_of(&slow).is_empty());
     }
 
     /// The array empties its cache for half a minute before it answers the first read of a repeat.

@@ -85,20 +85,21 @@ mod tests {
     fn shape(cells: Vec<CellRecord>) -> Option<Trend> {
         let record = record(vec![disk()], cells);
         let analysis = Analysis::of(&record);
-        analysis.trend(&record.cells[0]).map(|found| found.shape)
+        analysis.trend(&record.cells[0]).map(|trend| trend.shape)
     }
 
     #[test]
     fn tells_the_shapes_apart() {
         let mut noise = SplitMix64::new(1);
-        let mut of = |visits: usize, course: fn(f64) -> f64| shape(vec![cell(&mut noise, visits, course)]);
-        assert_eq!(of(VISITS, |_| 100.0), None);
-        assert_eq!(of(VISITS, |x| if x < 0.25 { 40.0 } else { 100.0 }), Some(Trend::LowStart));
-        assert_eq!(of(VISITS, |x| if x < 0.5 { 100.0 } else { 60.0 }), Some(Trend::HighStart));
-        assert_eq!(of(VISITS, |x| if x < 0.5 { 60.0 } else { 100.0 }), Some(Trend::WithinVisits));
-        assert_eq!(of(VISITS, |x| 100.0 - 20.0 * x), Some(Trend::WithinVisits));
-        assert_eq!(of(VISITS, |x| 100.0 - 8.0 * x), None, "a change of 8% is not worth a word");
-        assert_eq!(of(3, |x| 100.0 - 40.0 * x), None, "too few visits");
+        let mut shape_of =
+            |visits: usize, course: fn(f64) -> f64| shape(vec![cell(&mut noise, visits, course)]);
+        assert_eq!(shape_of(VISITS, |_| 100.0), None);
+        assert_eq!(shape_of(VISITS, |x| if x < 0.25 { 40.0 } else { 100.0 }), Some(Trend::LowStart));
+        assert_eq!(shape_of(VISITS, |x| if x < 0.5 { 100.0 } else { 60.0 }), Some(Trend::HighStart));
+        assert_eq!(shape_of(VISITS, |x| if x < 0.5 { 60.0 } else { 100.0 }), Some(Trend::WithinVisits));
+        assert_eq!(shape_of(VISITS, |x| 100.0 - 20.0 * x), Some(Trend::WithinVisits));
+        assert_eq!(shape_of(VISITS, |x| 100.0 - 8.0 * x), None, "a change of 8% is not worth a word");
+        assert_eq!(shape_of(3, |x| 100.0 - 40.0 * x), None, "too few visits");
     }
 
     #[test]

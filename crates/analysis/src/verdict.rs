@@ -23,7 +23,6 @@ mod held_back;
 mod limit;
 mod loops;
 mod read;
-mod uncounted;
 mod write;
 mod zeros;
 
@@ -39,12 +38,12 @@ type Judgement = Option<(VerdictCode, String)>;
 /// Judges a cell on a machine with `cpus` processors; `targets` are those of its Record. A cell of more streams than
 /// processors is `cpu-bound` when they are all busy. Without the number each stream is taken to have one of its own.
 pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verdict {
-    let Some(facts) = Facts::of(cell, targets) else {
+    let Some(facts) = Facts::gather(cell, targets) else {
         let text = format!("nothing completed: {}", rdsk_units::printable(&cell.result.why));
         return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
     };
     let disturbed = || match cell.workload.op {
-        // What a server of FUSE asked of the device for us cannot be told from what others did.
+        // What a server of FUSE asked of the device for us cannot be distinguished from what others did.
         _ if facts.is_simulated() || facts.is_served() => None,
         Op::Read => read::disturbed(&facts),
         Op::Write => write::disturbed(&facts),
@@ -58,7 +57,8 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
         .or_else(|| limit::source_bound(&facts))
         .or_else(|| limit::cpu_bound(&facts, cpus))
         .unwrap_or_else(|| (VerdictCode::Device, device_text(&facts)));
-    if let Some(waited) = contention(cell).filter(Contention::is_quota).and_then(|seen| seen.waited_for_quota)
+    if let Some(waited) =
+        contention(cell).filter(Contention::is_quota).and_then(|contention| contention.waited_for_quota)
     {
         let share = rdsk_units::percent(waited);
         text.push_str(&format!(
@@ -73,14 +73,14 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
 
 /// Whether [`verdict`] says of a cell that memory or a hole answered below its loop devices.
 pub fn is_of_loop_file(cell: &CellRecord, targets: &[Target]) -> bool {
-    let facts = Facts::of(cell, targets).filter(|facts| before_loops(facts).is_none());
+    let facts = Facts::gather(cell, targets).filter(|facts| before_loops(facts).is_none());
     facts.and_then(|facts| loops::judge(&facts)).is_some_and(|(code, _)| metrics::has_verdict(cell, code))
 }
 
 /// Whether [`verdict`] calls a cell unverified because all that it read back was zeros.
 pub fn read_only_zeros(cell: &CellRecord, targets: &[Target]) -> bool {
     let undecided = |facts: &Facts<'_>| before_loops(facts).or_else(|| loops::judge(facts)).is_none();
-    let facts = Facts::of(cell, targets).filter(undecided);
+    let facts = Facts::gather(cell, targets).filter(undecided);
     facts.is_some_and(|facts| zeros::read_only_zeros(&facts))
 }
 
@@ -88,14 +88,14 @@ pub fn read_only_zeros(cell: &CellRecord, targets: &[Target]) -> bool {
 /// some.
 pub fn read_some_zeros(cell: &CellRecord, targets: &[Target]) -> Option<ReadContent> {
     let is_of_device = metrics::has_verdict(cell, VerdictCode::Device);
-    is_of_device.then(|| zeros::some_zeros(&Facts::of(cell, targets)?))?
+    is_of_device.then(|| zeros::some_zeros(&Facts::gather(cell, targets)?))?
 }
 
 /// Whether the rate of a cell that [`verdict`] calls throttled is above the limit: a burst that the group lets pass for a while, which
-/// tells nothing of the target.
+/// shows nothing of the target.
 pub fn is_burst(cell: &CellRecord, targets: &[Target]) -> bool {
     let is_throttled = metrics::has_verdict(cell, VerdictCode::Throttled);
-    is_throttled && Facts::of(cell, targets).is_some_and(|facts| limit::bursts(&facts))
+    is_throttled && Facts::gather(cell, targets).is_some_and(|facts| limit::bursts(&facts))
 }
 
 /// The steps that decide before the backing files of loop devices are looked at.
@@ -140,7 +140,7 @@ fn device_text(facts: &Facts<'_>) -> String {
         None => more,
     };
     let more = if zeros::is_content_unknown(facts) {
-        format!("{more}; too few places were looked at to tell whether it stores anything there")
+        format!("{more}; too few places were checked to know whether it stores anything there")
     } else {
         more
     };

@@ -1,7 +1,7 @@
 //! How verdicts and findings write their figures. It only formats; rounding is that of rdsk-units.
 
 use crate::metrics;
-use rdsk_model::Record;
+use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Record, Sync, Untold};
 use rdsk_units::{Bytes, Nanos, Rate};
 
 /// Names that are joined; more are counted.
@@ -27,12 +27,12 @@ pub fn rate(bytes_per_s: f64) -> String {
     Rate { bytes_per_s }.to_string()
 }
 
-/// `±1.2 %` for a margin of error relative to its mean; `±>100 %` when it is wider than that.
+/// `±1.2%` for a margin of error relative to its mean; `±>100%` when it is wider than that.
 pub fn plus_minus(margin: f64) -> String {
     if margin > 1.0 { "±>100%".into() } else { format!("±{}", rdsk_units::percent(margin)) }
 }
 
-/// `3.4 ×`; from 100 on without decimals.
+/// `3.40x`, `12.3x`; from 100 on without decimals.
 pub fn times(factor: f64) -> String {
     match factor {
         f if !f.is_finite() => "n/a".into(),
@@ -42,7 +42,7 @@ pub fn times(factor: f64) -> String {
     }
 }
 
-/// `The 95 % interval is 1.13 to 1.17.`
+/// `The 95% interval is 1.13 to 1.17.`
 pub fn interval(low: f64, high: f64) -> String {
     format!("The 95% interval is {} to {}.", figure(low), figure(high))
 }
@@ -94,6 +94,69 @@ pub fn target_names(record: &Record, targets: &[u32]) -> String {
     together(&targets.iter().map(name).collect::<Vec<_>>())
 }
 
+/// A block size as fio spells it: `4K`, `1M`, `512 B`.
+pub fn fio_size(bytes: u64) -> String {
+    let units = [("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)];
+    let whole = units.iter().find(|(_, size)| bytes >= *size && bytes.is_multiple_of(*size));
+    whole.map_or_else(|| format!("{bytes} B"), |(unit, size)| format!("{}{unit}", bytes / size))
+}
+
+/// A test in fio's words, without its target: `random 4K reads at QD32`, `sequential buffered 1M writes`,
+/// `sequential 64K writes by 4 streams`. Nothing is said of what the document of another program does not hold.
+pub fn test(cell: &CellRecord) -> String {
+    let workload = &cell.workload;
+    let op = workload.op;
+    match cell.experiment {
+        Experiment::Dd => return format!("{op}s of dd"),
+        Experiment::Stripe => return format!("{op}s across the stripe"),
+        _ => {}
+    }
+    let is_headline = cell.experiment == Experiment::Headline;
+    let is_align = cell.experiment == Experiment::Align;
+    let is_of_paths = matches!(cell.experiment, Experiment::Paths | Experiment::Stream) || is_align;
+    let is_sync = workload.tells(Untold::Sync) && workload.sync == Sync::Dsync;
+    // Where all tests of a topic have the same order, or places of their own, it distinguishes none.
+    let has_pattern = !(is_align || cell.experiment == Experiment::Zones || is_headline && is_sync);
+    let state = match workload.cache {
+        CacheState::Warm if is_align => Some("cached"),
+        CacheState::Cold if is_align => Some("uncached"),
+        _ => None,
+    };
+    let pattern = workload.word(Untold::Pattern).filter(|_| has_pattern);
+    let path = workload.word(Untold::Path).filter(|_| is_of_paths || workload.path != IoPath::Direct);
+    let (size, sync) = (fio_size(workload.block_bytes), is_sync.then_some("sync"));
+    let ops = format!("{op}s");
+    let words: Vec<&str> =
+        [state, pattern, path, Some(&size), sync, Some(&ops)].into_iter().flatten().collect();
+    format!("{}{}", words.join(" "), conditions(cell))
+}
+
+/// What follows the noun: ` at +512 B`, ` by 4 streams at QD8`, ` from RAM`.
+fn conditions(cell: &CellRecord) -> String {
+    let workload = &cell.workload;
+    let is_headline = cell.experiment == Experiment::Headline;
+    let mut text = String::new();
+    if workload.shift_bytes > 0 {
+        text.push_str(&format!(" at +{} B", workload.shift_bytes));
+    }
+    if workload.tells(Untold::Sync) && workload.sync == Sync::FsyncAtEnd {
+        text.push_str(" with a final fsync");
+    }
+    if workload.streams > 1 {
+        text.push_str(&format!(" by {}", plural(u64::from(workload.streams), "stream")));
+    }
+    if is_headline || workload.queue_depth > 1 {
+        text.push_str(&format!(" at QD{}", workload.queue_depth));
+    }
+    if cell.name().ends_with("-huge") {
+        text.push_str(" from huge pages");
+    }
+    if workload.cache == CacheState::Warm && cell.experiment != Experiment::Align {
+        text.push_str(" from RAM");
+    }
+    text
+}
+
 /// `1 write`, `2 writes`, `2 flushes`.
 pub fn plural(count: u64, noun: &str) -> String {
     let ending = match count {
@@ -118,6 +181,23 @@ pub fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_are_named_as_fio_would() {
+        let record = crate::fixtures::run_on_three_paths();
+        let cases = [
+            ("headline/read/random/qd32", "random 4K reads at QD32"),
+            ("headline/write/durable", "4K sync writes at QD1"),
+            ("paths/read/direct", "sequential direct 1M reads"),
+            ("paths/read/cached", "sequential buffered 1M reads from RAM"),
+            ("stream/write/direct-dsync", "sequential direct 16K sync writes"),
+        ];
+        for (id, words) in cases {
+            let cell = record.cell(id).unwrap_or_else(|| panic!("no {id}"));
+            assert_eq!(test(cell), words, "{id}");
+        }
+        assert_eq!([fio_size(512), fio_size(1 << 30), fio_size(1536)], ["512 B", "1G", "1536 B"]);
+    }
 
     #[test]
     fn sentences() {

@@ -117,7 +117,7 @@ fn measure(
 ) -> Vec<Sample> {
     let mut now_ns = 0;
     let mut rng = SplitMix64::new(options.seed);
-    let mut one = |probe: rdsk_analysis::stripe::Probe| {
+    let mut take = |probe: rdsk_analysis::stripe::Probe| {
         now_ns += 20_000 + below(&mut rng, 10_000);
         let at = start_bytes + probe.offset_bytes;
         let request = match op {
@@ -137,7 +137,7 @@ fn measure(
         let latency_ns = (latency_ns * factor) as u64;
         Sample { offset_bytes: probe.offset_bytes, bytes: probe.bytes, latency_ns }
     };
-    sweep(options).into_iter().map(&mut one).collect()
+    sweep(options).into_iter().map(&mut take).collect()
 }
 
 fn answer(params: &DeviceParams, seed: u64, noise: Noise, probes: usize) -> Geometry {
@@ -161,22 +161,22 @@ fn survey(count: u64, noise: Noise, probes: usize, member: &DeviceParams) -> Sur
     let mut survey = Survey::default();
     for seed in 0..count {
         let params = geometry(&mut rng, member.clone());
-        let seen = answer(&DeviceParams::Array(params.clone()), seed, noise, probes);
+        let inferred = answer(&DeviceParams::Array(params.clone()), seed, noise, probes);
         let (chunk, stripe) = (params.chunk_bytes, stripe_bytes(&params));
         let is =
             |figure: Option<rdsk_analysis::stripe::Figure>, bytes| figure.is_some_and(|f| f.bytes == bytes);
         let is_surely_not = |figure: Option<rdsk_analysis::stripe::Figure>, bytes| {
             figure.is_some_and(|f| f.bytes != bytes && f.confidence >= HIGH)
         };
-        let is_right = is(seen.chunk, chunk) && is(seen.stripe, stripe);
+        let is_right = is(inferred.chunk, chunk) && is(inferred.stripe, stripe);
         survey.right += usize::from(is_right);
         survey.surely_wrong += usize::from(
-            is_surely_not(seen.chunk, chunk)
-                || is_surely_not(seen.stripe, stripe)
-                || seen.none_confidence >= HIGH,
+            is_surely_not(inferred.chunk, chunk)
+                || is_surely_not(inferred.stripe, stripe)
+                || inferred.none_confidence >= HIGH,
         );
         survey.parity_wrong +=
-            usize::from(is_right && seen.parity.is_some_and(|p| p == (params.level == RaidLevel::Raid0)));
+            usize::from(is_right && inferred.parity.is_some_and(|p| p == (params.level == RaidLevel::Raid0)));
         let words = |figure: Option<rdsk_analysis::stripe::Figure>| {
             figure.map_or("none".to_owned(), |f| format!("{} ({:.3})", f.bytes / KIB, f.confidence))
         };
@@ -186,8 +186,8 @@ fn survey(count: u64, noise: Noise, probes: usize, member: &DeviceParams) -> Sur
             params.members,
             chunk / KIB,
             stripe / KIB,
-            words(seen.chunk),
-            words(seen.stripe),
+            words(inferred.chunk),
+            words(inferred.stripe),
             if is_right { "" } else { "<<<" }
         );
     }
@@ -196,29 +196,45 @@ fn survey(count: u64, noise: Noise, probes: usize, member: &DeviceParams) -> Sur
 
 #[test]
 fn forty_geometries_are_recovered() {
-    let seen = survey(40, Noise::None, 1500, &DeviceParams::Disk(disk()));
-    assert!(seen.right >= 38 && seen.surely_wrong == 0 && seen.parity_wrong == 0, "\n{}", seen.table);
+    let inferred = survey(40, Noise::None, 1500, &DeviceParams::Disk(disk()));
+    assert!(
+        inferred.right >= 38 && inferred.surely_wrong == 0 && inferred.parity_wrong == 0,
+        "\n{}",
+        inferred.table
+    );
 }
 
 #[test]
 fn forty_geometries_are_recovered_from_noise() {
-    let seen = survey(40, Noise::Ordinary, 1500, &DeviceParams::Disk(disk()));
-    assert!(seen.right >= 38 && seen.surely_wrong == 0 && seen.parity_wrong == 0, "\n{}", seen.table);
+    let inferred = survey(40, Noise::Ordinary, 1500, &DeviceParams::Disk(disk()));
+    assert!(
+        inferred.right >= 38 && inferred.surely_wrong == 0 && inferred.parity_wrong == 0,
+        "\n{}",
+        inferred.table
+    );
 }
 
 #[test]
 fn arrays_of_fast_members_need_fewer_requests() {
-    let seen = survey(20, Noise::Ordinary, 800, &fast_member());
-    assert!(seen.right >= 19 && seen.surely_wrong == 0 && seen.parity_wrong == 0, "\n{}", seen.table);
+    let inferred = survey(20, Noise::Ordinary, 800, &fast_member());
+    assert!(
+        inferred.right >= 19 && inferred.surely_wrong == 0 && inferred.parity_wrong == 0,
+        "\n{}",
+        inferred.table
+    );
 }
 
 fn assert_no_stripe(params: &DeviceParams, seed: u64) -> Geometry {
     let noise = if seed.is_multiple_of(2) { Noise::None } else { Noise::Ordinary };
-    let seen = answer(params, seed, noise, 1500);
-    assert_eq!((seen.chunk, seen.stripe, seen.parity), (None, None, None), "{seed} {params:?} {seen:#?}");
-    assert!(seen.none_confidence >= 0.5 && !seen.evidence.is_empty(), "{seen:#?}");
-    assert!(seen.advice.starts_with("no stripe was seen"), "{}", seen.advice);
-    seen
+    let inferred = answer(params, seed, noise, 1500);
+    assert_eq!(
+        (inferred.chunk, inferred.stripe, inferred.parity),
+        (None, None, None),
+        "{seed} {params:?} {inferred:#?}"
+    );
+    assert!(inferred.none_confidence >= 0.5 && !inferred.evidence.is_empty(), "{inferred:#?}");
+    assert!(inferred.advice.starts_with("no stripe was seen"), "{}", inferred.advice);
+    inferred
 }
 
 #[test]
@@ -258,13 +274,13 @@ fn a_stripe_that_does_not_begin_with_the_partition() {
         let mut device = Device::new(&DeviceParams::Array(params.clone()), seed);
         let options = SweepOptions::new(device.capacity_bytes() - start_bytes, 4096, seed);
         let samples = measure(&mut device, &options, (Op::Write, Noise::None, start_bytes));
-        let seen = infer(Op::Write, &samples);
+        let inferred = infer(Op::Write, &samples);
         let stripe = stripe_bytes(&params);
-        assert_eq!(seen.chunk.unwrap().bytes, chunk_bytes, "{seen:#?}");
-        let figure = seen.stripe.unwrap();
-        assert!(figure.bytes == stripe || figure.confidence < HIGH, "{members}: {seen:#?}");
+        assert_eq!(inferred.chunk.unwrap().bytes, chunk_bytes, "{inferred:#?}");
+        let figure = inferred.stripe.unwrap();
+        assert!(figure.bytes == stripe || figure.confidence < HIGH, "{members}: {inferred:#?}");
         let first = (stripe - start_bytes % stripe) % stripe;
-        assert!(seen.start_offset_bytes.is_none_or(|start| start == first), "{first}: {seen:#?}");
+        assert!(inferred.start_offset_bytes.is_none_or(|start| start == first), "{first}: {inferred:#?}");
     }
 }
 
@@ -277,10 +293,10 @@ fn reads_tell_the_chunk_and_are_not_sure_of_the_stripe() {
         let mut device = Device::new(&DeviceParams::Array(params.clone()), seed);
         let options = SweepOptions::new(device.capacity_bytes(), 4096, seed);
         let samples = measure(&mut device, &options, (Op::Read, Noise::None, 0));
-        let seen = infer(Op::Read, &samples);
-        right += usize::from(seen.chunk.is_some_and(|chunk| chunk.bytes == params.chunk_bytes));
-        assert!(seen.stripe.is_none_or(|stripe| stripe.confidence <= 0.5), "{seen:#?}");
-        assert_eq!(seen.parity, None);
+        let inferred = infer(Op::Read, &samples);
+        right += usize::from(inferred.chunk.is_some_and(|chunk| chunk.bytes == params.chunk_bytes));
+        assert!(inferred.stripe.is_none_or(|stripe| stripe.confidence <= 0.5), "{inferred:#?}");
+        assert_eq!(inferred.parity, None);
     }
     assert!(right >= 5, "{right} of 6 chunks");
 }
@@ -293,18 +309,22 @@ fn the_page_has_its_curves_and_the_advice_follows_the_stripe() {
         chunk_bytes: 64 * KIB,
         ..geometry(&mut SplitMix64::new(1), DeviceParams::Disk(disk()))
     };
-    let seen = answer(&DeviceParams::Array(params), 5, Noise::None, 1500);
-    assert_eq!((seen.parity, seen.start_offset_bytes), (Some(true), Some(0)), "{seen:#?}");
+    let inferred = answer(&DeviceParams::Array(params), 5, Noise::None, 1500);
+    assert_eq!((inferred.parity, inferred.start_offset_bytes), (Some(true), Some(0)), "{inferred:#?}");
     assert!(
-        seen.advice.starts_with("write multiples of 256 KiB at multiples of 256 KiB:"),
+        inferred.advice.starts_with("write multiples of 256 KiB at multiples of 256 KiB:"),
         "{}",
-        seen.advice
+        inferred.advice
     );
-    let whole = seen.sizes.iter().find(|point| point.bytes == 256 * KIB).unwrap();
-    assert!(whole.aligned_median_ns.unwrap() < 0.8 * whole.other_median_ns.unwrap(), "{:#?}", seen.sizes);
-    assert_eq!(seen.boundary_profile.len(), 11);
-    assert!(seen.boundary_profile.iter().all(|step| step.count >= 10), "{:#?}", seen.boundary_profile);
-    let sizes = (seen.chunk.map(|figure| figure.bytes), seen.stripe.map(|figure| figure.bytes));
+    let whole = inferred.sizes.iter().find(|point| point.bytes == 256 * KIB).unwrap();
+    assert!(whole.aligned_median_ns.unwrap() < 0.8 * whole.other_median_ns.unwrap(), "{:#?}", inferred.sizes);
+    assert_eq!(inferred.boundary_profile.len(), 11);
+    assert!(
+        inferred.boundary_profile.iter().all(|step| step.count >= 10),
+        "{:#?}",
+        inferred.boundary_profile
+    );
+    let sizes = (inferred.chunk.map(|figure| figure.bytes), inferred.stripe.map(|figure| figure.bytes));
     let (agreement, _) = compare_with_sysfs(sizes, 512, 64 * KIB, 256 * KIB);
     assert_eq!(agreement, Agreement::Agrees);
     assert_eq!(compare_with_sysfs(sizes, 512, 128 * KIB, 256 * KIB).0, Agreement::Differs);
@@ -313,8 +333,8 @@ fn the_page_has_its_curves_and_the_advice_follows_the_stripe() {
 #[test]
 fn too_few_samples_tell_nothing() {
     let params = DeviceParams::Array(geometry(&mut SplitMix64::new(1), fast_member()));
-    let seen = answer(&params, 1, Noise::None, 60);
-    assert_eq!((seen.chunk, seen.stripe), (None, None));
-    assert!(seen.none_confidence < 0.5, "too few samples are no evidence that there is no stripe");
+    let inferred = answer(&params, 1, Noise::None, 60);
+    assert_eq!((inferred.chunk, inferred.stripe), (None, None));
+    assert!(inferred.none_confidence < 0.5, "too few samples are no evidence that there is no stripe");
     assert_eq!(infer(Op::Write, &[]).chunk, None);
 }

@@ -280,7 +280,8 @@ mod tests {
         check(&["rum"], "unknown command \"rum\"", "did you mean rdsk run?");
         check(&["lsit"], "unknown command \"lsit\"", "did you mean rdsk list?");
         check(&["rnu"], "unknown command \"rnu\"", "did you mean rdsk run?");
-        check(&["run", "--direct"], "unknown flag --direct", "rdsk run --help lists the flags");
+        check(&["run", "--direct"], "unknown flag --direct", "rdsk paths compares direct with buffered");
+        check(&["run", "--filename=x"], "unknown flag --filename", "as in rdsk run /dev/sdb");
         check(&["export", "last", "--csv"], "--csv does not apply to rdsk export", "write --format csv");
         check(&["export", "last"], "--format is missing", "--format: The form");
         check(&["/dev/sdb"], "unknown command \"/dev/sdb\"", "rdsk run /dev/sdb");

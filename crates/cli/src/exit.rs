@@ -12,7 +12,7 @@ pub(crate) const FAILED: u8 = 4;
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// The code for a problem that ended a command.
-pub(crate) const fn of(kind: ProblemKind) -> u8 {
+pub(crate) const fn code_of(kind: ProblemKind) -> u8 {
     match kind {
         ProblemKind::Usage => 2,
         ProblemKind::Refused => 3,
@@ -25,7 +25,7 @@ pub(crate) const fn of(kind: ProblemKind) -> u8 {
 pub(crate) fn of_record(record: &Record) -> u8 {
     match (record.status, &record.error) {
         (Status::Interrupted, _) => INTERRUPTED,
-        (_, Some(problem)) => of(problem.kind),
+        (_, Some(problem)) => code_of(problem.kind),
         (Status::Failed, None) => FAILED,
         (Status::Complete, None) if record.cells.iter().any(|cell| !cell.result.errors.is_empty()) => FAILED,
         (Status::Complete, None) => DONE,

@@ -17,7 +17,8 @@ pub(crate) struct FlushClock(Option<Sender<Option<Waiting>>>);
 
 #[derive(Clone, Debug)]
 struct Waiting {
-    id: String,
+    /// What the writes belong to.
+    topic: String,
     since: Instant,
     left: Duration,
     next_warning: Duration,
@@ -34,10 +35,10 @@ impl FlushClock {
         Self(started.ok().map(|_| sender))
     }
 
-    pub(crate) fn begin(&self, id: &str, left_ns: u64) {
+    pub(crate) fn begin(&self, topic: &str, left_ns: u64) {
         let left = Duration::from_nanos(left_ns);
         self.set(Some(&Waiting {
-            id: id.to_owned(),
+            topic: topic.to_owned(),
             since: Instant::now(),
             left,
             next_warning: FIRST_WARNING,
@@ -87,8 +88,8 @@ fn tick(waiting: &mut Waiting, line: Option<&ProgressBar>) {
 fn words(waiting: &Waiting, waited: Duration) -> String {
     let over = waited.saturating_sub(waiting.left).as_secs();
     let over = if over > 0 { format!(", {over} s beyond the budget") } else { String::new() };
-    let id = printable(&waiting.id);
-    format!("waiting for the flush after {id}: {} s so far{over}; it cannot be cut short", waited.as_secs())
+    let topic = printable(&waiting.topic);
+    format!("waiting for the flush of {topic}: {} s so far{over}; it cannot be cut short", waited.as_secs())
 }
 
 #[cfg(test)]
@@ -98,18 +99,18 @@ mod tests {
     #[test]
     fn the_report_says_how_long_and_how_far_beyond() {
         let waiting = Waiting {
-            id: "paths/write/direct".into(),
+            topic: "paths".into(),
             since: Instant::now(),
             left: Duration::from_secs(7),
             next_warning: FIRST_WARNING,
         };
         assert_eq!(
             words(&waiting, Duration::from_millis(5200)),
-            "waiting for the flush after paths/write/direct: 5 s so far; it cannot be cut short"
+            "waiting for the flush of paths: 5 s so far; it cannot be cut short"
         );
         assert_eq!(
             words(&waiting, Duration::from_secs(20)),
-            "waiting for the flush after paths/write/direct: 20 s so far, 13 s beyond the budget; it cannot be cut short"
+            "waiting for the flush of paths: 20 s so far, 13 s beyond the budget; it cannot be cut short"
         );
     }
 

@@ -1,4 +1,4 @@
-//! Signals for a command that rdsk runs: they are passed on to it, and told to whoever runs it. It starts and ends nothing.
+//! Signals for a command that rdsk runs: they are passed on to it, and reported to the user who runs it. It starts and ends nothing.
 
 use crate::interrupt::is_ignored;
 use rdsk_model::{Problem, ProblemKind};
@@ -13,12 +13,12 @@ use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The number of a command that nobody has waited for.
+/// The number of a command that has not been waited for.
 fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// Waits for the end of a command without taking its status, so that nobody else gets its number.
+/// Waits for the end of a command without taking its status, so that no other program gets its number.
 ///
 /// # Errors
 /// When it is not our child.
@@ -38,7 +38,7 @@ pub(crate) fn wait_for_end(child: &Child) -> io::Result<()> {
 enum Receiver {
     /// The command is being started, and gets these as soon as it is.
     Starting(Vec<Signal>),
-    /// It runs, or nobody has waited for it yet: nobody else has its number.
+    /// It runs, or it has not been waited for yet: no other program has its number.
     Running(Pid),
     /// It has ended.
     Ended,
@@ -135,7 +135,7 @@ fn locked(receiver: &Mutex<Receiver>) -> MutexGuard<'_, Receiver> {
 }
 
 /// Whether the key of a terminal sent it: then the kernel did, and the whole group in front has it already, and so has the command. What
-/// a process sends is taken to be for us alone; if it was for the group, the command has it twice, since nothing tells these apart.
+/// a process sends is taken to be for us alone; if it was for the group, the command has it twice, since nothing distinguishes these.
 fn comes_from_terminal(origin: &Origin) -> bool {
     let is_key = origin.signal == SIGINT || origin.signal == SIGQUIT;
     is_key && matches!(origin.cause, Cause::Kernel)

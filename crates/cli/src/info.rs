@@ -90,9 +90,9 @@ pub(crate) fn show(info: &Info) -> Result<u8, Problem> {
     }
     for problem in infos.iter().filter_map(|info| info.outcome.as_ref().err()) {
         out::problem(problem);
-        // If nobody named the devices, one that has just disappeared is no failure of the command.
+        // If the line did not name the devices, one that has just disappeared is no failure of the command.
         if code == exit::DONE && !info.targets.is_empty() {
-            code = exit::of(problem.kind);
+            code = exit::code_of(problem.kind);
         }
     }
     Ok(code)

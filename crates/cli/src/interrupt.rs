@@ -22,7 +22,7 @@ const SAME_SIGNAL: Duration = Duration::from_millis(200);
 const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Signals that end a run unless they are ignored at the start, as SIGHUP is under nohup, and SIGINT in the background of a script. Most
-/// of them mean nothing to rdsk; without a handler they end the process at once, which leaves the test file: USR1 by whoever takes rdsk
+/// of them mean nothing to rdsk; without a handler they end the process at once, which leaves the test file: USR1 by the program that takes rdsk
 /// for dd, USR2 and XCPU by batch systems.
 const UNLESS_IGNORED: [i32; 10] =
     [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
@@ -80,7 +80,7 @@ impl Guard {
                 // Without a watchdog only a second signal ends the run.
                 drop(patient);
             }
-            // Nobody hurries the run with SIGXCPU, which the kernel repeats for each further second of the processor.
+            // No user hurries the run with SIGXCPU, which the kernel repeats for each further second of the processor.
             let is_another =
                 |&signal: &i32| signal != SIGXCPU && first.is_none_or(|first| first.elapsed() >= SAME_SIGNAL);
             if signals.find(is_another).is_some() {
@@ -112,7 +112,7 @@ impl Guard {
 /// Makes a write beyond `ulimit -f` fail with `EFBIG` instead of killing the process, which would leave the test file
 /// behind.
 pub(crate) fn survive_file_limits() {
-    // Any handler makes the call return, even one that sets a flag that nobody reads; programs that are run later get the
+    // Any handler makes the call return, even one that sets a flag that no process reads; programs that are run later get the
     // default back.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     /// Set in the process that the test below starts: whether it sends itself one signal, or one after the other, or first those by which
-    /// the kernel tells again and again that the time of the processor is used up.
+    /// the kernel says again and again that the time of the processor is used up.
     const CHILD: &str = "RDSK_TEST_OF_INTERRUPT";
     const HOUR: Duration = Duration::from_secs(3600);
 

@@ -2,16 +2,16 @@
 //! step at the end by a finished one. It never writes to a device other than a terminal, `/dev/null` or `/dev/full`, never replaces a
 //! file that is not such a document of rdsk, and what was measured only by what was measured.
 
-mod measured;
-
 use crate::cli_args::JsonPlace;
 use crate::same_place::is_database;
 use crate::{history, out};
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
 use rustix::fs::OFlags;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{
     FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
 };
@@ -126,6 +126,18 @@ impl Sink {
         Ok(Self { kind, way })
     }
 
+    /// The same of a place that may not be named.
+    ///
+    /// # Errors
+    /// As [`Sink::prepare`].
+    pub(crate) fn wanted(
+        kind: DocumentKind,
+        place: Option<&JsonPlace>,
+        targets: &[String],
+    ) -> Result<Option<Self>, Problem> {
+        place.map(|place| Self::prepare(kind, place, targets)).transpose()
+    }
+
     /// Whether the document takes the place of the page.
     pub(crate) const fn is_stdout(&self) -> bool {
         matches!(self.way, Way::Stdout)
@@ -209,7 +221,7 @@ pub(crate) fn output(
     written.and(printed)
 }
 
-/// Writes the document of a command that failed. What it failed of is told last and decides its exit code, so what is wrong with the
+/// Writes the document of a command that failed. What it failed of is reported last and decides its exit code, so what is wrong with the
 /// document is a warning.
 pub(crate) fn output_failure(sink: Option<&Sink>, document: impl FnOnce() -> String) {
     if let Some(Err(problem)) = sink.map(|sink| sink.write(&document())) {
@@ -229,7 +241,7 @@ fn placed(kind: DocumentKind, path: &Path, document: &str) -> Result<(), Problem
     let old = fs::symlink_metadata(path).ok();
     let old = old.filter(|old| old.is_file() && kind.may_replace(path).unwrap_or(false));
     let has_old = old.is_some();
-    if has_old && kind.code == JSON.code && measured::stays(path, document) {
+    if has_old && kind.code == JSON.code && stays(path, document) {
         return Err(kind.refused(path, "a measured run, which only another measured run replaces"));
     }
     let not_written = |error: io::Error| kind.not_written(path, &error);
@@ -261,7 +273,7 @@ fn finished(path: &Path, document: &str, old: Option<Metadata>) -> io::Result<Na
 }
 
 fn streamed(path: &Path, document: &str) -> io::Result<()> {
-    // Opening a pipe that nobody reads would block for ever; this way it fails (ENXIO). Writing to one that is read may
+    // Opening a pipe that no process reads would block for ever; this way it fails (ENXIO). Writing to one that is read may
     // block again, as long as its reader does.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("a flag of open(2) fits its argument");
     let mut file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;
@@ -278,6 +290,71 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
 
 fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
+}
+
+/// The keys that say whether something was measured. Everything else in a document is passed over and takes no memory.
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    cells: Vec<KeptCell>,
+    /// The runs of `rdsk dd`, which has no cells where neither end is storage.
+    #[serde(default)]
+    copies: Vec<IgnoredAny>,
+    /// The Records of a comparison that made its runs itself.
+    #[serde(default)]
+    records: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct KeptCell {
+    #[serde(default)]
+    result: KeptResult,
+}
+
+#[derive(Default, Deserialize)]
+struct KeptResult {
+    ops: Option<u64>,
+    /// That I/O failed is a result, too.
+    #[serde(default)]
+    errors: Vec<IgnoredAny>,
+}
+
+impl Document {
+    /// Whether this document may replace one that holds a run: the cells of a run that ended before its first I/O hold nothing.
+    fn is_measured(&self) -> bool {
+        let did_something =
+            |cell: &KeptCell| cell.result.ops.is_some_and(|ops| ops > 0) || !cell.result.errors.is_empty();
+        self.cells.iter().any(did_something) || !self.copies.is_empty() || !self.records.is_empty()
+    }
+
+    /// Whether nothing is lost with it.
+    fn is_empty(&self) -> bool {
+        self.cells.is_empty() && self.copies.is_empty() && self.records.is_empty()
+    }
+}
+
+/// Whether the file, a JSON document, stays because it holds what was measured and `document` does not. The other forms of a Record
+/// can be made again from it.
+fn stays(path: &Path, document: &str) -> bool {
+    !is_measured(document) && !is_expendable(path)
+}
+
+fn is_measured(document: &str) -> bool {
+    serde_json::from_str(document).is_ok_and(|document: Document| document.is_measured())
+}
+
+/// Whether the file holds no run, not even its cells. One that cannot be read to its end may hold a part of one.
+fn is_expendable(path: &Path) -> bool {
+    let read = || -> io::Result<bool> {
+        let file = File::open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Ok(true);
+        }
+        // What lies behind the document does not matter.
+        let mut reader = serde_json::Deserializer::from_reader(BufReader::new(file));
+        Ok(Document::deserialize(&mut reader)?.is_empty())
+    };
+    read().unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ fn refuse_device(name: &str, stream: BorrowedFd<'_>) -> Result<(), Problem> {
     ))
 }
 
-/// What a stream leads to, if a text would harm it: a block device holds somebody's data, and writing to a character device may be
+/// What a stream leads to, if a text would harm it: a block device holds another user's data, and writing to a character device may be
 /// writing to a disk, to memory, to flash, or to a watchdog, unless it is a terminal or one of those that take anything.
 fn harmed_by_text(stream: BorrowedFd<'_>) -> Option<FileType> {
     let stat = rustix::fs::fstat(stream).ok()?;
@@ -75,7 +75,7 @@ fn is_virtio_port((major, minor): (u32, u32)) -> bool {
     subsystem.is_ok_and(|subsystem| subsystem.ends_with("virtio-ports"))
 }
 
-/// Whether somebody still reads standard output.
+/// Whether standard output is still read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     There,
@@ -152,7 +152,7 @@ pub(crate) fn problem(problem: &Problem) {
 /// Prints a problem that ends the command, and gives the exit code for it.
 pub(crate) fn failure(ended_by: &Problem) -> u8 {
     problem(ended_by);
-    crate::exit::of(ended_by.kind)
+    crate::exit::code_of(ended_by.kind)
 }
 
 pub(crate) fn warning(text: &str) {
@@ -174,7 +174,7 @@ fn one_line(text: &str) -> String {
     printable(&text.replace('\n', " "))
 }
 
-/// In one write, so that lines of two threads do not mix. If standard error is closed, nobody can be told.
+/// In one write, so that lines of two threads do not mix. If standard error is closed, no message can be written.
 fn write_stderr(text: &str) {
     let _ = write_all(rustix::stdio::stderr(), text.as_bytes());
 }

@@ -66,7 +66,7 @@ pub(crate) struct OutputArgs {
     /// Write a summary for a ticket or a pull request to FILE, as Markdown
     #[arg(long, value_name = "FILE", value_parser = value::place())]
     markdown: Option<JsonPlace>,
-    /// Write a row for each cell to FILE, as CSV
+    /// Write a row for each test to FILE, as CSV
     #[arg(long, value_name = "FILE", value_parser = value::place())]
     csv: Option<JsonPlace>,
     /// Write the figures to FILE for node_exporter, as OpenMetrics

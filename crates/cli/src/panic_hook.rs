@@ -9,7 +9,7 @@ use std::sync::Mutex;
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
 /// Replaces the standard message, which is long and breaks the progress line. With `RUST_BACKTRACE` set the standard
-/// message stays, since somebody is debugging.
+/// message stays, since a developer is debugging.
 pub(crate) fn install() {
     if std::env::var_os("RUST_BACKTRACE").is_none_or(|value| value == "0") {
         std::panic::set_hook(Box::new(remember));

@@ -1,10 +1,13 @@
-//! The Record that a word on the command line names: a file that an earlier run wrote with `--json`, or a run in the history. It
-//! looks at no target.
+//! The Record that a word on the command line names: a file that an earlier run wrote with `--json`, or a run in the history; and any
+//! document of a run that a user names. It never waits for a pipe, reads no device, takes no more memory than a document of a run may
+//! need, and looks at no target.
 
 use crate::history::{self, Picked};
-use crate::{input_file, out};
+use crate::out;
 use rdsk_model::{Problem, ProblemKind, READABLE_SCHEMAS, Record};
-use rdsk_units::printable;
+use rdsk_units::{Bytes, printable};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The Record that a word on the command line names: that of a regular file, else that of the run whose id, beginning of an id,
@@ -55,7 +58,7 @@ fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem>
         let hint = "name a file that rdsk wrote with --json";
         Problem::new(ProblemKind::Usage, code, format!("{asked} {shown}: {why}"), hint)
     };
-    let document = input_file::read(path).map_err(|error| problem(error.to_string()))?;
+    let document = read_document(path).map_err(|error| problem(error.to_string()))?;
     let of_fio = || {
         let message = format!("{asked} {shown}: it is what fio printed, and no Record of rdsk");
         let hint = format!(
@@ -86,4 +89,42 @@ fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem>
 fn schema_of(document: &[u8]) -> Option<String> {
     let value: serde_json::Value = serde_json::from_slice(document).ok()?;
     value.get("schema")?.as_str().map(str::to_owned)
+}
+
+/// A larger file is no document of a run: ten passes over 500 000 positions are some 300 MiB of JSON.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// All of a regular file.
+///
+/// # Errors
+/// When it cannot be read, is no regular file, or is larger than any document of a run.
+pub(crate) fn read_document(path: &Path) -> io::Result<Vec<u8>> {
+    let facts = std::fs::metadata(path)?;
+    // A pipe may never end, and a device holds no document.
+    if !facts.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    // What is too large is reported before it is read.
+    if facts.len() > MAX_BYTES {
+        return Err(too_large());
+    }
+    limited(File::open(path)?)
+}
+
+/// All of standard input.
+///
+/// # Errors
+/// When it cannot be read, or is larger than any document of a run.
+pub(crate) fn read_stdin() -> io::Result<Vec<u8>> {
+    limited(io::stdin().lock())
+}
+
+fn limited(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut document = Vec::new();
+    from.take(MAX_BYTES + 1).read_to_end(&mut document)?;
+    if document.len() as u64 > MAX_BYTES { Err(too_large()) } else { Ok(document) }
+}
+
+fn too_large() -> io::Error {
+    io::Error::other(format!("it is larger than {}, and so no document of a run", Bytes(MAX_BYTES)))
 }

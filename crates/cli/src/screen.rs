@@ -7,7 +7,7 @@ use rdsk_model::{Experiment, Record};
 use rdsk_report::{Charset, Color, Further, Style};
 use std::os::fd::AsFd;
 
-/// Columns where nobody says how many there are: a page that can be quoted in a mail.
+/// Columns where nothing says how many there are: a page that can be quoted in a mail.
 const DEFAULT_WIDTH: usize = 80;
 
 /// The style of a page on standard output.

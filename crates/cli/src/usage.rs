@@ -1,4 +1,4 @@
-//! Usage errors: one line, and a hint that names something to do. What clap found is told in our words, since its own text takes several
+//! Usage errors: one line, and a hint that names something to do. What clap found is said in our words, since its own text takes several
 //! lines.
 
 use crate::value::BadValue;
@@ -55,6 +55,26 @@ const CONFLICTS: &[(&str, &str, &str)] = &[
     ("--count", "--from", "leave --count out: there is one report"),
     ("--count", "COMMAND", "leave --count out: there is one report"),
     ("--fail-if", "--trend", "compare two runs, or leave it out"),
+];
+
+/// Flags of fio and other tools, and what does the same here.
+const OTHER_TOOLS: &[(&[&str], &str)] = &[
+    (
+        &["direct", "buffered"],
+        "I/O is direct unless a topic says otherwise; rdsk paths compares direct with buffered",
+    ),
+    (
+        &["filename", "file", "device", "directory"],
+        "write the target without a flag, as in rdsk run /dev/sdb",
+    ),
+    (&["ioengine"], "write --engine"),
+    (&["numjobs", "threads", "jobs"], "write --streams with rdsk stream or rdsk scale"),
+    (&["readwrite"], "write --rw read or --rw write; rdsk stream --pattern random for random I/O"),
+    (&["blocksize", "block-size"], "write --bs with rdsk stream, paths, scale or align"),
+    (&["time", "duration", "timeout"], "write --budget"),
+    (&["name", "title"], "write --label"),
+    (&["verbose", "all"], "write --details"),
+    (&["force", "yes"], "write --overwrite for a file, --destroy IDENTITY for a block device"),
 ];
 
 /// Two arguments that do not go together, in whichever order they stand.
@@ -115,7 +135,7 @@ fn missing(error: &clap::Error, command: Option<&Command>) -> Problem {
 fn unknown_argument(error: &clap::Error, flag: &str, whole: &Command, command: Option<&Command>) -> Problem {
     let shown = printable(flag);
     if !flag.starts_with('-') {
-        return usage(format!("the word \"{shown}\" is one too many"), help_hint(command));
+        return usage(format!("unexpected word \"{shown}\""), help_hint(command));
     }
     let bare = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
     if let Some(choice) = command.and_then(|command| choice(command, bare)) {
@@ -134,6 +154,9 @@ fn unknown_argument(error: &clap::Error, flag: &str, whole: &Command, command: O
         };
     }
     let hint = help_hint(command);
+    if let Some((_, instead)) = OTHER_TOOLS.iter().find(|(flags, _)| flags.contains(&bare)) {
+        return usage(format!("unknown flag {shown}"), format!("{instead}; {hint}"));
+    }
     let takes_targets = |command: &Command| command.get_arguments().any(|arg| arg.get_id() == "targets");
     // A flag that begins with another letter is seldom meant: clap's nearest to --direct is --quiet.
     let is_near = |near: &String| near.trim_start_matches('-').starts_with(|first| bare.starts_with(first));

@@ -3,7 +3,7 @@
 
 use crate::cli_args::JsonPlace;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
-use rdsk_model::Experiment;
+use rdsk_analysis::groups::distinct;
 use rdsk_units::{Bytes, Fraction, Nanos, QuantityError, printable};
 use std::ffi::OsString;
 use std::fmt;
@@ -223,21 +223,19 @@ where
     PossibleValuesParser::new(shown).map(move |word| value(word).expect("clap accepts these words only"))
 }
 
-/// One of these experiments, by its name.
-pub(crate) fn experiment(experiments: &'static [Experiment]) -> impl TypedValueParser<Value = Experiment> {
-    let named = |word: String| experiments.iter().copied().find(|experiment| experiment.as_str() == word);
-    PossibleValuesParser::new(experiments.iter().map(|experiment| experiment.as_str()))
+/// One of these values, by its word.
+pub(crate) fn one_of<T>(values: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let named = move |word: String| values.iter().copied().find(|value| name(*value) == word);
+    PossibleValuesParser::new(values.iter().map(|value| name(*value)))
         .map(move |word| named(word).expect("clap accepts these words only"))
 }
 
 /// The values of a list without repetitions, in the order given; `None` where there are none.
 pub(crate) fn unique<T: Clone + PartialEq>(values: &[T]) -> Option<Vec<T>> {
-    let mut unique: Vec<T> = Vec::new();
-    for value in values {
-        if !unique.contains(value) {
-            unique.push(value.clone());
-        }
-    }
+    let unique = distinct(values.iter().cloned());
     (!unique.is_empty()).then_some(unique)
 }
 
@@ -258,13 +256,9 @@ pub(crate) fn cpu_list(value: &str) -> Result<Arc<[usize]>, BadValue> {
         if first > last {
             return Err(bad(format!("\"{}\" ends before it starts", printable(part))));
         }
-        for cpu in first..=last {
-            if !cpus.contains(&cpu) {
-                cpus.push(cpu);
-            }
-        }
+        cpus.extend(first..=last);
     }
-    Ok(cpus.into())
+    Ok(distinct(cpus).into())
 }
 
 /// The kernel's own limit on x86 (`CONFIG_NR_CPUS`).

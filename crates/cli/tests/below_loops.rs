@@ -240,8 +240,8 @@ fn a_cached_file_is_no_disk_unless_the_disk_reads() {
             cell["evidence"]["loops"][0]["below"].as_str().expect("a disk carries the file").to_owned();
         let devices = cell["evidence"]["device"].as_array().expect("evidence lists devices");
         let read_by = |name: &str| {
-            let one = devices.iter().find(|device| device["name"] == name).expect("both are counted");
-            one["read_bytes"].as_u64().expect("it is counted")
+            let counted = devices.iter().find(|device| device["name"] == name).expect("both are counted");
+            counted["read_bytes"].as_u64().expect("it is counted")
         };
         let moved = read_by(disk.name());
         assert_eq!(device(&cell, &disk)["read_bytes"].as_u64(), Some(moved));

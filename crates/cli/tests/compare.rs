@@ -55,9 +55,9 @@ fn a_run_is_like_itself_and_unlike_that_of_another_system() {
         assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
     }
     is_narrow(&slower.stdout);
-    let found = document(&compare(&[&disk, &flash, "--json", "-"]));
-    assert_eq!(found["schema"], "rdsk.compare/1");
-    let cell = &found["comparisons"][0]["cells"][0]["changes"][0];
+    let comparison = document(&compare(&[&disk, &flash, "--json", "-"]));
+    assert_eq!(comparison["schema"], "rdsk.compare/1");
+    let cell = &comparison["comparisons"][0]["cells"][0]["changes"][0];
     let [base, other, ratio] = ["base", "other", "ratio"].map(|key| cell[key].as_f64().unwrap());
     assert!((other / base - ratio).abs() < 1e-9 && cell["answer"] == "slower", "{cell}");
 }
@@ -131,8 +131,8 @@ fn two_command_lines_run_in_turn_and_every_record_is_kept() {
         &["a-1.json", "a-2.json", "a-3.json", "b-1.json", "b-2.json", "b-3.json", "compare.json"],
     );
     let text = fs::read_to_string(directory.join("compare.json")).unwrap();
-    let found: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(found["comparisons"][0]["basis"]["pairs"], 3);
+    let comparison: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(comparison["comparisons"][0]["basis"]["pairs"], 3);
     assert!(
         run.stdout.contains("3 pairs") && run.stderr.contains("pair 3 of 3, A: rdsk stream"),
         "{}",
@@ -196,20 +196,20 @@ fn a_signal_ends_it_and_what_is_complete_is_compared() {
     cli::signal(started.pid(), Signal::INT).unwrap();
     let run = started.finish(SOON);
     assert_eq!(run.status_code, Some(130), "{}", run.stderr);
-    let found = document(&run);
-    assert_eq!(found["comparisons"][0]["basis"]["pairs"], 3);
-    assert_eq!(found["records"].as_array().unwrap().iter().filter(|one| one["side"] == "b").count(), 3);
+    let comparison = document(&run);
+    assert_eq!(comparison["comparisons"][0]["basis"]["pairs"], 3);
+    assert_eq!(comparison["records"].as_array().unwrap().iter().filter(|one| one["side"] == "b").count(), 3);
 }
 
 #[test]
 fn the_course_of_a_cell_over_runs_is_in_the_order_of_time() {
     let scratch = scratch();
     let path = record(scratch.path(), "one.json", "sim:tms-ramsan", "1");
-    let one: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-    let id = one["cells"][0]["id"].as_str().unwrap().to_owned();
+    let kept: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let id = kept["cells"][0]["id"].as_str().unwrap().to_owned();
     let paths: Vec<String> = (0..10)
         .map(|day| {
-            let mut run = one.clone();
+            let mut run = kept.clone();
             run["started_at"] = format!("2026-03-{:02}T10:00:00Z", 10 - day).into();
             run["id"] = format!("01JD3K7QZ400000000000000{day:02}").into();
             let rate = run["cells"][0]["result"]["bytes_per_s"]["mean"].as_f64().unwrap();
@@ -235,15 +235,15 @@ fn the_course_of_a_cell_over_runs_is_in_the_order_of_time() {
 #[test]
 fn a_run_is_not_compared_with_itself() {
     let scratch = scratch();
-    let one = record(scratch.path(), "one.json", "sim:tms-ramsan", "1");
+    let kept = record(scratch.path(), "one.json", "sim:tms-ramsan", "1");
     let two = record(scratch.path(), "two.json", "sim:tms-ramsan", "2");
     let copy = scratch.path().join("copy.json").to_str().unwrap().to_owned();
-    fs::copy(&one, &copy).unwrap();
-    let (said, hint) = error_and_hint(&compare(&[&one, &two, &copy]));
-    assert!(said.starts_with(&format!("{one} and {copy} are the same run, 01")), "{said}");
+    fs::copy(&kept, &copy).unwrap();
+    let (said, hint) = error_and_hint(&compare(&[&kept, &two, &copy]));
+    assert!(said.starts_with(&format!("{kept} and {copy} are the same run, 01")), "{said}");
     assert_eq!(hint, "name each run once; rdsk list shows them");
-    let (said, _) = error_and_hint(&compare(&["--trend", "any", &one, &two, &copy]));
-    assert!(said.starts_with(&format!("{one} and {copy} are the same run, 01")), "{said}");
+    let (said, _) = error_and_hint(&compare(&["--trend", "any", &kept, &two, &copy]));
+    assert!(said.starts_with(&format!("{kept} and {copy} are the same run, 01")), "{said}");
 }
 
 #[test]
@@ -255,8 +255,8 @@ fn a_course_over_two_targets_says_so() {
             record(scratch.path(), &format!("{number}.json"), system, &number.to_string())
         })
         .collect();
-    let one: Value = serde_json::from_str(&fs::read_to_string(&paths[0]).unwrap()).unwrap();
-    let mut words = vec!["--trend", one["cells"][0]["id"].as_str().unwrap()];
+    let kept: Value = serde_json::from_str(&fs::read_to_string(&paths[0]).unwrap()).unwrap();
+    let mut words = vec!["--trend", kept["cells"][0]["id"].as_str().unwrap()];
     words.extend(paths.iter().map(String::as_str));
     let run = compare(&words);
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
@@ -268,8 +268,9 @@ fn a_course_over_two_targets_says_so() {
     );
     is_narrow(&run.stdout);
     words.extend(["--json", "-"]);
-    let found = document(&compare(&words));
-    let name = found["differences"].as_array().unwrap().iter().find(|one| one["what"] == "name").unwrap();
+    let comparison = document(&compare(&words));
+    let name =
+        comparison["differences"].as_array().unwrap().iter().find(|kept| kept["what"] == "name").unwrap();
     let expected = ["sim:tms-ramsan", "sim:tms-ramsan", "sim:tms-ramsan-2", "sim:tms-ramsan-2"];
     assert_eq!(name["values"], serde_json::json!(expected));
 }
@@ -325,8 +326,8 @@ fn a_run_that_fails_costs_none_of_the_pairs_before_it() {
     let files = ["a-1.json", "a-2.json", "a-3.json", "b-1.json", "b-2.json", "b-3.json", "compare.json"];
     common::holds_only(&directory, &files);
     let text = fs::read_to_string(directory.join("compare.json")).unwrap();
-    let found: Value = serde_json::from_str(&text).unwrap();
-    let basis = &found["comparisons"][0]["basis"];
+    let comparison: Value = serde_json::from_str(&text).unwrap();
+    let basis = &comparison["comparisons"][0]["basis"];
     assert_eq!((&basis["pairs"], &basis["alone"]), (&Value::from(2), &Value::from(1)));
 }
 

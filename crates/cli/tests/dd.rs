@@ -39,7 +39,7 @@ impl Answer {
     }
 
     /// The words of what BPF counted of a cell, or those of sysfs without it. What the programs missed is the machine's, and not always
-    /// told: then the words have another number, or, of more than 1 %, are those of sysfs, and another attempt is to be made.
+    /// said: then the words have another number, or, of more than 1 %, are those of sysfs, and another attempt is to be made.
     fn says_by(&self, cell: &str, bpf: &str, sysfs: &str) -> Result<(), String> {
         let cell = self.record.cell(cell).unwrap();
         let (lost, words) = match &cell.evidence.bpf {
@@ -51,7 +51,7 @@ impl Answer {
         })
     }
 
-    /// Whether nobody else's bios were counted.
+    /// Whether no other program's bios were counted.
     fn is_alone(&self) -> bool {
         !self.text().contains("of other processes") && !self.text().contains("the kernel's threads")
     }
@@ -166,7 +166,7 @@ fn reads_of_a_device_show_its_requests() {
         assert_ne!(code, VerdictCode::PageCache, "{block}: {}", answer.text());
         let size = Bytes(cell.workload.block_bytes);
         answer.says(&format!("{count} reads of {size}")).says("output /dev/null: no storage");
-        // BPF tells each size, where it can be had; sysfs only how many there were.
+        // BPF shows each size, where it can be had; sysfs only how many there were.
         answer.says_by("dd/read", "requests: ", &format!(" {} request", own.reads.unwrap()))
     };
     for (block, count) in [("128k", 256_u64), ("256k", 128), ("1024k", 32)] {
@@ -174,7 +174,7 @@ fn reads_of_a_device_show_its_requests() {
     }
 }
 
-/// With its privilege, BPF tells what the calls of dd's own loop became: the reads inside write(2), and what close(2) wrote. On some
+/// With its privilege, BPF says what the calls of dd's own loop became: the reads inside write(2), and what close(2) wrote. On some
 /// machines the kernel passes over an event now and then, and who looks for a disk holds the device open; then another attempt
 /// counts.
 #[test]
@@ -190,12 +190,12 @@ fn what_the_calls_became_is_counted_by_bpf() {
         let line = format!("if=/dev/zero of={} bs=512 count=2048 conv=notrunc", device.path().display());
         let answer = asked(place.path(), &["--destroy", &identity], &line);
         let evidence = &answer.record.cell("dd/write").unwrap().evidence;
-        let of = |op: Op, call: &str| -> u64 {
+        let calls_of = |op: Op, call: &str| -> u64 {
             let is_one =
                 |bio: &&Bio| (bio.op, bio.syscall.as_deref(), bio.task.as_str()) == (op, Some(call), "this");
             evidence.bios.iter().filter(is_one).map(|bio| bio.count).sum()
         };
-        let counts = [of(Op::Read, "write"), of(Op::Write, "close")];
+        let counts = [calls_of(Op::Read, "write"), calls_of(Op::Write, "close")];
         assert!(counts.iter().all(|&count| count <= 256), "{:?}", evidence.bios);
         let bpf = evidence.bpf.as_ref().unwrap();
         let its = bpf.checks.iter().find(|check| check.device == device.name()).unwrap();
@@ -333,7 +333,7 @@ fn nothing_is_explained_unless_it_is_wanted() {
     assert_eq!((quiet.copy().runs[0].to_stable_ns, quiet.copy().runs[0].stable_by), (None, StableBy::Nobody));
 }
 
-/// A program that reads the Record must tell a refusal, which has written nothing, from a disk that failed.
+/// A program that reads the Record must show a refusal, which has written nothing, from a disk that failed.
 #[test]
 fn a_refusal_is_in_the_record_with_its_code_and_hint() {
     let place = scratch();
@@ -433,7 +433,7 @@ fn an_input_that_is_not_on_the_disk_is_not_written_out() {
     assert!(stays);
 }
 
-/// Whoever waits for a pipe waits in its reads.
+/// The program that waits for a pipe waits in its reads.
 #[test]
 fn the_wait_for_a_pipe_is_time_of_the_reads() {
     let place = scratch();
@@ -494,9 +494,15 @@ fn two_lines_are_run_in_turn_and_compared() {
     let [first, second] = &answer.record.copies[..] else { panic!("{}", answer.run.stderr) };
     assert_eq!(second.operands, ["if=in", "of=/dev/null", "bs=64k", "iflag=direct"]);
     let starts = |copy: &Copy| copy.runs.iter().map(|run| run.start_ns).collect::<Vec<_>>();
-    let (one, two) = (starts(first), starts(second));
+    let (starts_first, two) = (starts(first), starts(second));
     // A B B A A B B A.
-    assert!(one[0] < two[0] && two[0] < two[1] && two[1] < one[1] && one[1] < one[2] && one[2] < two[2]);
+    assert!(
+        starts_first[0] < two[0]
+            && two[0] < two[1]
+            && two[1] < starts_first[1]
+            && starts_first[1] < starts_first[2]
+            && starts_first[2] < two[2]
+    );
     // Tests that run beside this one may disturb the disk.
     let code = answer.verdict("dd/2/read");
     assert_ne!(code, VerdictCode::PageCache, "{}", answer.text());

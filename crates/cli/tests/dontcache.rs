@@ -62,7 +62,7 @@ fn leaves_little(record: &Value, disk: &LoopDevice, op: &str) -> Result<(), Stri
     let own = cell(record, &id);
     let (cached, bytes) = left(own);
     let (of_buffered, its_bytes) = left(cell(record, &format!("paths/{op}/buffered")));
-    let shares = [(cached, bytes), (of_buffered, its_bytes)].map(|(part, all)| part as f64 / all as f64);
+    let shares = [(cached, bytes), (of_buffered, its_bytes)].map(|(part, whole)| part as f64 / whole as f64);
     ensure(shares[0] < shares[1] / 2.0, || format!("{shares:?} stay cached: {}", brief(own)))?;
     let of_device = figure(device(own, disk), &format!("/{op}_bytes"));
     if op == "write" {
@@ -80,11 +80,11 @@ fn leaves_little(record: &Value, disk: &LoopDevice, op: &str) -> Result<(), Stri
     let is_told = |finding: &&Value| {
         let ids = finding["cells"].as_array().expect("a finding names cells");
         let cited = finding["evidence"].as_array().expect("a finding cites");
-        ids.iter().any(|one| one == id.as_str())
+        ids.iter().any(|listed| listed == id.as_str())
             && cited.iter().all(|line| line.as_str().is_some_and(|line| line.contains("cached afterwards")))
     };
-    let found = findings(record, "dontcache-saves");
-    ensure(found.iter().any(is_told), || format!("nothing on {id}: {}", record["findings"]))
+    let matching = findings(record, "dontcache-saves");
+    ensure(matching.iter().any(is_told), || format!("nothing on {id}: {}", record["findings"]))
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn every_way_is_named_and_does_what_the_log_says() {
     }
 }
 
-/// The engine that is named, the reason, and, where nobody else read, that every read is one of the disk's log.
+/// The engine that is named, the reason, and, where no other program read, that every read is one of the disk's log.
 fn held_against_the_log(
     disk: &FuseDisk,
     device: &LoopDevice,
@@ -44,7 +44,7 @@ fn held_against_the_log(
     assert_eq!(word(direct, "/result/engine"), way.engine, "{}", brief(direct));
     let why = direct.pointer("/result/issuing/why").and_then(Value::as_str);
     assert_eq!(why.is_some_and(|why| why.contains("forbidden here")), way.is_fallback, "{why:?}");
-    // Nobody else reads 12 KiB at once, so that the first and the last of this size bound what the cells did. Neighbours may have been
+    // No other program reads 12 KiB at once, so that the first and the last of this size bound what the cells did. Neighbours may have been
     // merged; between the cells lie flushes, whose size is 0, and nothing else.
     let log: Vec<u64> = disk.log().iter().map(|served| served.bytes).collect();
     let is_own = |bytes: &u64| *bytes == BLOCK;

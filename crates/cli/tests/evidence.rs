@@ -38,7 +38,7 @@ fn with_privilege_both_sources_count_the_same() {
     let device = slow_device(1_000_000);
     // What must not wait and would have to is submitted again, by another thread; it is marked, and not counted twice.
     let is_exact = |record: &Value| {
-        let all = record["cells"].as_array().expect("a Record has cells").iter().map(|cell| {
+        let sums = record["cells"].as_array().expect("a Record has cells").iter().map(|cell| {
             let evidence = &cell["evidence"];
             let [at_once, nowait] =
                 [false, true].map(|is_marked| own_bytes(evidence, device.name(), is_marked));
@@ -55,11 +55,11 @@ fn with_privilege_both_sources_count_the_same() {
                 format!("{asked} bytes asked, {requested} requested, {read} read: {}", evidence["bios"])
             })
         });
-        all.collect()
+        sums.collect()
     };
     let record = whole_and(|| record_of(reads(&device, &["--evidence", "bpf"])), is_exact);
     assert_eq!(word(&record, "/observer/source"), "bpf");
-    // Some machines read this device more than 100 000 times a second; then what is not timed throughout is told, and nothing else.
+    // Some machines read this device more than 100 000 times a second; then what is not timed throughout is reported, and nothing else.
     let why = record["observer"]["why_not_higher"].as_str();
     assert!(
         why.is_none_or(|why| why.contains("counts requests throughout, and takes times")),
@@ -76,7 +76,7 @@ fn with_privilege_both_sources_count_the_same() {
     }
 }
 
-/// By default a fast device is not followed in each visit. What BPF tells is then of the visits that it names: as many requests as sysfs
+/// By default a fast device is not followed in each visit. What BPF says is then of the visits that it names: as many requests as sysfs
 /// counted in these, and as many bytes of bios as their reads asked for.
 #[test]
 fn what_some_visits_became_is_told_of_these_visits() {
@@ -90,7 +90,7 @@ fn what_some_visits_became_is_told_of_these_visits() {
     let run = || {
         let arguments =
             ["stream", &path, "--rw", "read", "--pattern", "random", "--bs", "4k", "--budget", "1s"];
-        record_of(rdsk(&arguments.each_ref().map(|one| one as &dyn AsRef<std::ffi::OsStr>)))
+        record_of(rdsk(&arguments.each_ref().map(|argument| argument as &dyn AsRef<std::ffi::OsStr>)))
     };
     let is_exact = |record: &Value| {
         let cells = record["cells"].as_array().expect("a Record has cells").iter();
@@ -113,8 +113,9 @@ fn what_some_visits_became_is_told_of_these_visits() {
             "{followed:?}"
         );
         let devices = evidence["device"].as_array().expect("a list");
-        let of_sysfs = &devices.iter().find(|one| one["name"] == device.name()).expect("it counts")["visits"];
-        let sum = |of: &dyn Fn(usize) -> u64| followed.iter().map(|&index| of(index)).sum::<u64>();
+        let of_sysfs =
+            &devices.iter().find(|counted| counted["name"] == device.name()).expect("it counts")["visits"];
+        let sum = |figure: &dyn Fn(usize) -> u64| followed.iter().map(|&index| figure(index)).sum::<u64>();
         let asked = sum(&|index| count(&visits[index], "/bytes"));
         let read = sum(&|index| count(&of_sysfs[index], "/diskstat/read_sectors") * 512);
         let told = (own_bytes(evidence, device.name(), false), requested_bytes(evidence, device.name()));
@@ -139,14 +140,14 @@ fn own_bytes(evidence: &Value, device: &str, is_marked: bool) -> u64 {
 /// Bytes of all requests to read a device, by the programs.
 fn requested_bytes(evidence: &Value, device: &str) -> u64 {
     let requests = evidence["requests"].as_array().expect("a list").iter();
-    let reads = requests.filter(|one| one["device"] == device && one["op"] == "read");
-    reads.map(|one| count(one, "/bytes") * count(one, "/count")).sum()
+    let reads = requests.filter(|request| request["device"] == device && request["op"] == "read");
+    reads.map(|request| count(request, "/bytes") * count(request, "/count")).sum()
 }
 
 /// Bytes that a device read, by sysfs.
 fn read_bytes(evidence: &Value, device: &str) -> u64 {
     let devices = evidence["device"].as_array().expect("a list").iter();
-    devices.filter(|one| one["name"] == device).map(|one| count(one, "/read_bytes")).sum()
+    devices.filter(|counted| counted["name"] == device).map(|one| count(one, "/read_bytes")).sum()
 }
 
 #[test]
@@ -193,7 +194,7 @@ fn two_capabilities_are_enough_for_a_user() {
     }
     let _turn = Turn::Bpf.take();
     let device = loop_device();
-    // Where everybody may run it, and read the device.
+    // Where every user may run it, and read the device.
     let place = tempfile::Builder::new().permissions(everybody()).tempdir().expect("a scratch directory");
     let program = place.path().join("rdsk");
     // A copy that this process made would be open for writing in what other tests start meanwhile.
@@ -249,7 +250,7 @@ fn where_bpf_is_forbidden_the_reason_is_told() {
     }
 }
 
-/// What a CPU quota does is told as that, and as nobody else's fault.
+/// What a CPU quota does is reported as that, and as no other program's fault.
 #[test]
 fn a_cpu_quota_that_is_used_up_is_named() {
     if !requires(&[Need::Root, Need::Loop, Need::CpuQuota]) {
@@ -268,20 +269,20 @@ fn a_cpu_quota_that_is_used_up_is_named() {
     // A tenth of a processor is used up where the machine gives a tenth.
     first_right(10, || {
         let record = record_of(quota.command(hungry()));
-        let found = findings(&record, "processor-quota");
-        let is_told = found
-            .iter()
-            .any(|finding| finding["cells"].as_array().is_some_and(|ids| ids.iter().any(|one| one == id)));
+        let matching = findings(&record, "processor-quota");
+        let is_told = matching.iter().any(|finding| {
+            finding["cells"].as_array().is_some_and(|ids| ids.iter().any(|listed| listed == id))
+        });
         let held_back = cell(&record, id);
-        ensure(is_told, || format!("{found:?} {held_back:#}"))?;
-        let seen = &held_back["evidence"]["processor"]["quota"];
-        let [periods, throttled] = ["/periods", "/throttled_periods"].map(|name| count(seen, name));
-        assert!(0 < throttled && throttled <= periods, "{seen}");
-        assert!(figure(seen, "/throttled_ns") > 0.0, "{seen}");
+        ensure(is_told, || format!("{matching:?} {held_back:#}"))?;
+        let quota = &held_back["evidence"]["processor"]["quota"];
+        let [periods, throttled] = ["/periods", "/throttled_periods"].map(|name| count(quota, name));
+        assert!(0 < throttled && throttled <= periods, "{quota}");
+        assert!(figure(quota, "/throttled_ns") > 0.0, "{quota}");
         let text = word(held_back, "/verdict/text");
         ensure(text.contains("the CPU quota of its control group"), || format!("{held_back:#}"))
     });
-    // Of this process, whose group has none, no quota is told.
+    // Of this process, whose group has none, no quota is reported.
     let free = record_of(hungry());
     if std::fs::read_to_string("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").is_ok_and(|text| text.trim() == "-1") {
         assert!(cell(&free, id)["evidence"]["processor"]["quota"].is_null());

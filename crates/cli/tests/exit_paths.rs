@@ -309,7 +309,7 @@ fn a_dry_run_makes_nothing() {
     assert_eq!(document["schema"], "rdsk.plan/1");
     assert!(document["plan"]["cells"].as_array().unwrap().len() > 10, "{document:#}");
     assert_eq!(document["targets"][0]["name"], ".");
-    // The run draws a seed of its own, but can be told to take that of the plan.
+    // The run draws a seed of its own, but can be given that of the plan.
     let seeds = |document: &Value| -> Vec<Value> {
         let cells = document["plan"]["cells"].as_array().unwrap().iter();
         cells.map(|cell| cell["workload"]["seed"].clone()).collect()

@@ -117,7 +117,7 @@ fn a_disk_that_fails_from_the_start_fails_one_cell_after_the_other() {
     assert_eq!(rates.count(), 0, "a rate of a disk that gave nothing");
 }
 
-/// A read that hangs for twice as long as the windows of a visit reach that was planned for a fraction of a second: the run tells the
+/// A read that hangs for twice as long as the windows of a visit reach that was planned for a fraction of a second: the run shows the
 /// stall as long as it was.
 #[test]
 fn a_read_that_hangs_for_longer_than_the_windows_of_its_visit_reach() {
@@ -151,18 +151,18 @@ fn read_that_hangs() -> Result<(), String> {
     let returned = |visit: &Value| visit["to_return_ns"].as_u64().expect("a time");
     let needed: u64 = visits.iter().map(|visit| returned(visit).div_ceil(width_ns)).sum();
     assert_eq!(bytes.len() as u64, needed, "each visit has its windows");
-    let seen = checked_run::contract::list(&result["stalls"]["seen"]);
-    let longest = seen.iter().filter_map(|stall| stall["lasts_ns"].as_u64()).max();
+    let stalls = checked_run::contract::list(&result["stalls"]["seen"]);
+    let longest = stalls.iter().filter_map(|stall| stall["lasts_ns"].as_u64()).max();
     let Some(told_ns) = longest.filter(|ns| *ns > HELD_NS / 4) else {
         return Err(format!("it hung at the start of a visit: {result}"));
     };
     let visit_ns = visits.iter().map(returned).max().expect("a visit");
     assert!(told_ns <= visit_ns, "{told_ns} ns in a visit of {visit_ns} ns");
-    let took_ns = |one: &&Served| one.answered_ns - one.arrival_ns;
+    let took_ns = |served: &&Served| served.answered_ns - served.arrival_ns;
     let held_ns = log
         .iter()
-        .filter(|one| took_ns(one) >= HELD_NS)
-        .map(|one| took_ns(&one))
+        .filter(|served| took_ns(served) >= HELD_NS)
+        .map(|served| took_ns(&served))
         .min()
         .expect("one was held");
     assert!(told_ns as f64 > 0.9 * held_ns as f64, "{told_ns} of {held_ns} ns: {}", result["stalls"]);
@@ -252,7 +252,7 @@ fn a_test_file_that_does_not_fit() {
     assert_nothing_left(mount.path());
 }
 
-/// Makes a test file of 32 MiB on a slow filesystem while somebody else takes all the space that is left.
+/// Makes a test file of 32 MiB on a slow filesystem while another program takes all the space that is left.
 fn crowded_out(device: &LoopDevice) -> Answer {
     let mount = device.mount().expect("its filesystem is new");
     // Slow until the space is gone, so that this test is not too late.
@@ -286,7 +286,7 @@ fn a_filesystem_that_fills_up_while_the_file_is_made() {
     let answer = crowded_out(&device).expect_code(3);
     assert_eq!(answer.error_code(), "no-space", "{}", answer.said());
     assert!(answer.error_and_hint().0.contains("no space is left"), "{}", answer.said());
-    // Where space can be reserved, nobody takes it away.
+    // Where space can be reserved, no process takes it away.
     let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
     device.mkfs_ext4("reserved").unwrap();
     crowded_out(&device).expect_code(0);

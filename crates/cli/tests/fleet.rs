@@ -159,7 +159,7 @@ fn the_pods_are_yaml_without_privilege() {
     let run = cli::run(python, common::SOON);
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     let documents: Vec<serde_json::Value> = serde_json::from_str(&run.stdout).unwrap();
-    let kinds: Vec<&str> = documents.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = documents.iter().map(|document| document["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["PersistentVolumeClaim", "Job", "DaemonSet"]);
     for document in &documents[1..] {
         let pod = &document["spec"]["template"]["spec"];

@@ -91,7 +91,7 @@ fn a_large_read_is_as_many_requests_as_fio_makes_of_it() {
 }
 
 /// A cache below the block layer, of a hypervisor or an array, would answer what was read before, and no counter of this machine would
-/// tell. So no visit of a sequence goes over what an earlier one has read, as long as something else is left, and no random cell draws
+/// say. So no visit of a sequence goes over what an earlier one has read, as long as something else is left, and no random cell draws
 /// the offsets of another cell or of another run.
 #[test]
 fn nothing_is_read_again_while_something_else_is_left() {
@@ -128,7 +128,7 @@ fn nothing_is_read_again_while_something_else_is_left() {
         }
         (record, sequential, random)
     };
-    // A busy machine may leave time for one visit only, of which nothing can be told; and who looks for a disk reads its first blocks.
+    // A busy machine may leave time for one visit only, of which nothing can be reported; and who looks for a disk reads its first blocks.
     let run = || {
         first_right(5, || {
             let (record, sequential, random) = attempt();
@@ -212,9 +212,9 @@ fn counts_are_those_of_the_log() {
     }
 }
 
-/// Whether nobody else read between the cells; if so, what rdsk counted is what the disk's log has.
+/// Whether no other program read between the cells; if so, what rdsk counted is what the disk's log has.
 fn is_held_against_the_log(disk: &FuseDisk, device: &LoopDevice, depth: u64) -> Result<(), String> {
-    // Nobody else reads 12 KiB at once, so that the first and the last of this size in the log bound what the cells did.
+    // No other program reads 12 KiB at once, so that the first and the last of this size in the log bound what the cells did.
     const BLOCK: u64 = 12 << 10;
     settle(disk);
     disk.clear_log();

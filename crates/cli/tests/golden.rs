@@ -85,12 +85,12 @@ fn every_one_is_drawn_and_leaves_in_every_form() {
         assert_eq!(infos, record.cells.len(), "{name}");
         records.push(record);
     }
-    let all: Vec<&Record> = records.iter().collect();
-    let table = markdown_table(&all);
+    let runs: Vec<&Record> = records.iter().collect();
+    let table = markdown_table(&runs);
     assert!(table.starts_with(&format!("### rdsk: {} runs", records.len())), "{table}");
     assert_eq!(
-        rdsk_exchange::csv(all.iter().copied()).lines().count(),
-        1 + records.iter().map(|one| one.cells.len()).sum::<usize>()
+        rdsk_exchange::csv(runs.iter().copied()).lines().count(),
+        1 + records.iter().map(|record| record.cells.len()).sum::<usize>()
     );
 }
 

@@ -155,7 +155,7 @@ fn the_users_data_directory_has_it_and_no_place_is_one_warning() {
     let file = home.join(".local/share/rdsk/history.db");
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(file.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
-    // Nobody can create a directory in /proc, root included.
+    // No process can create a directory in /proc, root included.
     for home in [None, Some(Path::new("/proc/nobody"))] {
         let run = with_home(home, &RUN);
         assert_eq!(run.ended, Ended::Exited(0));
@@ -348,11 +348,11 @@ fn dd_never_writes_over_the_history() {
     let place = Place::new();
     fs::write(place.directory.path().join("in"), vec![7_u8; 1 << 16]).unwrap();
     assert_eq!(place.run(&["dd", "if=in", "of=out"]).ended, Ended::Exited(0));
-    for of in ["of=h.db", "of=./h.db", "of=h.db-wal"] {
+    for operand in ["of=h.db", "of=./h.db", "of=h.db-wal"] {
         for line in [&["dd"][..], &["dd", "--explain", "off"]] {
-            let run = place.run(&[line, &["if=in", of]].concat());
-            assert_eq!(run.ended, Ended::Exited(1), "{of}");
-            assert!(run.stderr.contains("it is the history of rdsk"), "{of}: {}", run.stderr);
+            let run = place.run(&[line, &["if=in", operand]].concat());
+            assert_eq!(run.ended, Ended::Exited(1), "{operand}");
+            assert!(run.stderr.contains("it is the history of rdsk"), "{operand}: {}", run.stderr);
         }
     }
     assert_eq!(place.runs().len(), 1, "the copy, and no refusal");

@@ -4,6 +4,7 @@
 use crate::common::{self, rdsk};
 use rdsk_testkit::{Need, cli, requires};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 fn text(path: &Path) -> String {
@@ -38,7 +39,7 @@ fn the_page_of_a_run_is_that_of_its_json() {
     let shown = rdsk(["report", json.to_str().unwrap(), "-o", again.to_str().unwrap()]);
     assert_eq!((shown.status_code, shown.stdout.as_str()), (Some(0), ""), "{}", shown.stderr);
     assert_eq!(text(&page), text(&again));
-    for id in ["zones-read-medians", "zones-read-1-mib", "zones-read-5-mib"] {
+    for id in ["zones-rate", "zones-read-1-mib", "zones-read-5-mib"] {
         assert!(text(&page).contains(&format!("<figure id=\"{id}\">")), "{id}");
     }
     // A page may be replaced; anything else may not.
@@ -70,16 +71,61 @@ fn figures_are_files_that_are_never_replaced_and_runs_lie_over_each_other() {
     names.sort();
     assert_eq!(
         names,
-        ["scale-read-targets.svg", "scale-read.svg", "scale-write-targets.svg", "scale-write.svg"]
+        [
+            "scale-depth-sequential-16384.svg",
+            "scale-rate.svg",
+            "scale-read-targets.svg",
+            "scale-read.svg",
+            "scale-write-targets.svg",
+            "scale-write.svg"
+        ]
     );
     let drawn = text(&svg.join("scale-read.svg"));
-    for first in ["sim:tms-ramsan/0 + ", "sim:tms-ramsan-2/0 + "] {
+    for first in ["sim:tms-ramsan: ", "sim:tms-ramsan-2: "] {
         assert!(drawn.contains(first), "the legend names {first}");
     }
     let again = rdsk(line);
     assert_eq!(again.status_code, Some(3));
     assert!(again.stderr.contains("refusing to replace"), "{}", again.stderr);
     assert_eq!(text(&svg.join("scale-read.svg")), drawn);
+}
+
+/// A page without a name of its own, and a browser that is none.
+#[test]
+fn a_page_names_its_file_and_is_shown_on_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let json = at("one.json");
+    let run = rdsk(["scale", "sim:tms-ramsan", "--seed", "1", "-q", "--json", json.to_str().unwrap()]);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let elsewhere = at("elsewhere");
+    let bin = at("bin");
+    for path in [&elsewhere, &bin] {
+        fs::create_dir(path).unwrap();
+    }
+    let report = |arguments: &[&str]| {
+        let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+        command.arg("report").arg(&json).args(arguments).current_dir(&elsewhere).env("PATH", &bin);
+        cli::run(command, common::SOON)
+    };
+    let named = report(&[]);
+    assert_eq!((named.status_code, named.stdout.as_str()), (Some(0), "one.html\n"), "{}", named.stderr);
+    assert!(text(&elsewhere.join("one.html")).contains("<figure id=\"scale-rate\">"));
+    common::holds_only(&elsewhere, &["one.html"]);
+    let absent = report(&["--open"]);
+    assert_eq!((absent.status_code, absent.stdout.as_str()), (Some(4), "one.html\n"), "{}", absent.stderr);
+    assert!(absent.stderr.contains("--open needs xdg-open, which is not installed"), "{}", absent.stderr);
+    assert!(absent.stderr.contains("apt-get install xdg-utils"), "{}", absent.stderr);
+    let shown = at("shown");
+    fs::write(bin.join("xdg-open"), format!("#!/bin/sh\necho \"$1\" > '{}'\n", shown.display())).unwrap();
+    fs::set_permissions(bin.join("xdg-open"), fs::Permissions::from_mode(0o755)).unwrap();
+    let opened = report(&["--open", "-o", "other.html"]);
+    assert_eq!((opened.status_code, opened.stdout.as_str()), (Some(0), ""), "{}", opened.stderr);
+    assert_eq!(text(&shown), format!("{}\n", elsewhere.join("other.html").display()));
+    fs::write(bin.join("xdg-open"), "#!/bin/sh\nexit 3\n").unwrap();
+    let refused = report(&["--open"]);
+    assert_eq!(refused.status_code, Some(4), "{}", refused.stderr);
+    assert!(refused.stderr.contains("open one.html in a browser"), "{}", refused.stderr);
 }
 
 /// The width that a PNG states (its header, after 16 bytes), and that an SVG states.

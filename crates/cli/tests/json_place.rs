@@ -35,7 +35,7 @@ fn data_is_never_replaced() {
     assert!(error.contains("refusing to write the JSON"), "{error}");
     assert!(hint.contains("new file"), "{hint}");
     assert_eq!(fs::read(&data).unwrap(), b"\xff\xd8\xff precious");
-    // Not even to tell a mistake of the command line.
+    // Not even to show a mistake of the command line.
     let run = rdsk(["run", "--budget", "soon", "--json", data.to_str().unwrap()]);
     assert_eq!(run.status_code, Some(2));
     assert_eq!(fs::read(&data).unwrap(), b"\xff\xd8\xff precious");
@@ -137,7 +137,7 @@ fn a_block_device_is_never_a_standard_stream() {
         );
         assert_eq!(device.content_hash().unwrap(), before, "{line:?}");
     }
-    // Nobody can be told.
+    // No message can be written.
     for (line, code) in [(&["run", "--nonsense"][..], 3), (&["dd", "if=/nonexistent"], 1)] {
         let output = common::command(line).stdin(Stdio::null()).stderr(open()).output().unwrap();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(code), 0), "{line:?}");

@@ -1,5 +1,5 @@
-//! One account: the same direct writes leave the same counts in the cell of a run, in what `rdsk watch` tells of a dd, and in the Record of
-//! `rdsk dd`, whoever's they are.
+//! One account: the same direct writes leave the same counts in the cell of a run, in what `rdsk watch` shows a dd, and in the Record of
+//! `rdsk dd`, whosesoever they are.
 
 use crate::common;
 use crate::support::{LONG, cell, count, identity, loop_device, rdsk, record_of};
@@ -57,7 +57,7 @@ impl Account {
     fn of_cell(cell: &Value, device: &str) -> Result<Self, String> {
         let evidence = &cell["evidence"];
         let devices = evidence["device"].as_array().expect("a list");
-        let its = devices.iter().find(|one| one["name"] == device).expect("the device is counted");
+        let its = devices.iter().find(|counted| counted["name"] == device).expect("the device is counted");
         let passes = count(cell, "/result/ops") / WRITES;
         ensure(evidence["bpf"]["lost"] == 0 && passes > 0, || format!("{}", evidence["bpf"]))?;
         let of_all: u64 =
@@ -115,7 +115,7 @@ fn of_our_dd(device: &LoopDevice, operands: &str) -> Result<Account, String> {
     Account::of_cell(cell(&record, "dd/write"), device.name())
 }
 
-/// Whoever looks for a disk by its identity may read it meanwhile, and the kernel passes over an event now and then: neither changes
+/// The program that looks for a disk by its identity may read it meanwhile, and the kernel passes over an event now and then: neither changes
 /// what is compared, or another attempt is made.
 #[test]
 fn a_thousand_direct_writes_are_the_same_whoever_makes_them() {

@@ -38,8 +38,8 @@ fn quietly(directory: &Path, line: &str) -> String {
 fn labels(directory: &Path, history: &str) -> Vec<String> {
     let document: Value =
         serde_json::from_str(&quietly(directory, &format!("list --history {history} --json"))).unwrap();
-    let of = |run: &Value| run["label"].as_str().unwrap_or("none").to_owned();
-    document["runs"].as_array().unwrap().iter().map(of).collect()
+    let label_of = |run: &Value| run["label"].as_str().unwrap_or("none").to_owned();
+    document["runs"].as_array().unwrap().iter().map(label_of).collect()
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_typing_error_is_answered_by_what_was_meant() {
         (&["import", "a", "--lable", "x"], "unknown flag --lable", "did you mean --label?"),
         (&["watch", "--colunms", "old"], "unknown flag --colunms", "did you mean --columns?"),
         (&["list", "--since", "yesterday"], "--since: \"yesterday\" is no date, time or age", "2026-11-22"),
-        (&["list", "sda"], "the word \"sda\" is one too many", "rdsk list --help"),
+        (&["list", "sda"], "unexpected word \"sda\"", "rdsk list --help"),
         (&["export", "last", "--csv"], "--csv does not apply to rdsk export", "write --format csv"),
         (&["list", "--limit"], "--limit has no value", "write a value after --limit"),
         (&["watch", "--plain", "--json"], "--plain conflicts with --json", "leave one of them out"),

@@ -71,10 +71,10 @@ fn a_device_that_comes_into_use_during_a_stop_gets_nothing_more_of_a_copy() {
     for operands in ["oflag=direct conv=fsync", "oflag=dsync", "--explain off oflag=dsync"] {
         let disk = slow_disk();
         let device = LoopDevice::builder().over(disk.file()).create().unwrap();
-        let (of, identity) = (device.path().display(), word(disk.file()));
+        let (output, identity) = (device.path().display(), word(disk.file()));
         let document = tempfile::NamedTempFile::new().unwrap();
         let json = word(document.path());
-        let line = format!("dd --json {json} --destroy {identity} if=/dev/zero of={of} bs=4k {operands}");
+        let line = format!("dd --json {json} --destroy {identity} if=/dev/zero of={output} bs=4k {operands}");
         let started = start_command(rdsk(&line));
         started.wait_until("it writes", || disk.counts().writes > 50);
         wait_until_stopped(&started, &disk);
@@ -103,8 +103,8 @@ fn a_copy_of_an_image_goes_on_after_a_stop() {
     let image = LoopDevice::builder().size(8 * MIB).create().unwrap();
     image.mkfs_ext4("image").unwrap();
     let device = LoopDevice::builder().over(disk.file()).create().unwrap();
-    let (from, of) = (image.path().display(), device.path().display());
-    let line = format!("dd --destroy {} if={from} of={of} bs=4k oflag=dsync", word(disk.file()));
+    let (from, output) = (image.path().display(), device.path().display());
+    let line = format!("dd --destroy {} if={from} of={output} bs=4k oflag=dsync", word(disk.file()));
     let answer = stopped_for(start(&line), &disk, STOP).expect_code(0);
     assert!(gaps_ns(&answer.record) >= STOP.as_nanos() / 2, "{}", answer.said());
     assert_eq!(device.content_hash().unwrap(), image.content_hash().unwrap());

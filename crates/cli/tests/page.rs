@@ -79,11 +79,11 @@ fn systems(part: usize) {
             again.stderr
         );
         if *name == "linux-disk" {
-            let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-            let shown = fs::read_to_string(readme).unwrap();
+            let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/output.md");
+            let shown = fs::read_to_string(document).unwrap();
             assert!(
                 shown.contains(body(&run.stdout)),
-                "README.md does not show the page as it is now:\n{}",
+                "docs/output.md does not show the page as it is now:\n{}",
                 run.stdout
             );
         }
@@ -216,11 +216,11 @@ fn a_single_question_is_shown_on_its_own_screen() {
     assert_eq!((again.status_code, body(&again.stdout)), (Some(0), body(&run.stdout)), "{}", again.stderr);
     assert!(run.stdout.ends_with("p.json --details\n"), "{}", run.stdout);
     assert!(again.stdout.ends_with("\nDetails: the same command with --details\n"), "{}", again.stdout);
-    let (all, compact) = (fs::read(&file).unwrap(), fs::read(&copy).unwrap());
-    assert!(compact.len() < all.len());
+    let (whole, compact) = (fs::read(&file).unwrap(), fs::read(&copy).unwrap());
+    assert!(compact.len() < whole.len());
     assert_eq!(rdsk(["show", small]).stdout.lines().next(), run.stdout.lines().next());
     let document = rdsk(["show", path, "--json", "-"]);
-    assert_eq!(document.stdout.as_bytes(), all, "{}", document.stderr);
+    assert_eq!(document.stdout.as_bytes(), whole, "{}", document.stderr);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn limited_or_too_busy(cell: &Value) -> Result<(), String> {
     ensure(["throttled", unlimited].contains(&verdict(cell)), || brief(cell))
 }
 
-/// Runs what gives a Record until nobody else read the device within its cell `id`, so that its device moved what it asked for, the
+/// Runs what gives a Record until no other program read the device within its cell `id`, so that its device moved what it asked for, the
 /// limit shows, and `is_exact` holds of the Record and the cell, too.
 fn undisturbed(
     disk: &LoopDevice,

@@ -77,7 +77,7 @@ fn thinned(mut value: Value) -> Value {
 fn with_breaches(document: &Value) -> Vec<Value> {
     let mut pointers = Vec::new();
     members(document, "", &mut pointers);
-    let mut all = vec![document.clone()];
+    let mut variants = vec![document.clone()];
     for pointer in &pointers {
         let changed = |value: Value| {
             let mut changed = document.clone();
@@ -89,13 +89,13 @@ fn with_breaches(document: &Value) -> Vec<Value> {
         let mut less = document.clone();
         let key = key.replace("~1", "/").replace("~0", "~");
         less.pointer_mut(parent).and_then(Value::as_object_mut).expect("an object").remove(&key);
-        all.extend([
+        variants.extend([
             less,
             changed(Value::Null),
             changed(if is_text { json!(17) } else { json!("seventeen") }),
         ]);
     }
-    all
+    variants
 }
 
 /// Another program takes the schemas, and judges documents and what differs from them by one member as these tests do.
@@ -126,7 +126,7 @@ for index, (of, document, holds) in enumerate(json.load(open(sys.argv[1]))):
     let lines = cli::run(rdsk(&watch), checked_run::LIMIT).stdout;
     let line: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     let mut judged = Vec::new();
-    for (of, document) in [
+    for (name, document) in [
         (0, record("stream sim:linux-disk --seed 1 --budget 2s --json -")),
         (0, record("run /nonexistent --json -")),
         (1, line),
@@ -135,7 +135,7 @@ for index, (of, document, holds) in enumerate(json.load(open(sys.argv[1]))):
             // Another kind of document has another schema, or none.
             if changed["schema"] == document["schema"] {
                 let holds = schema::complaints(&changed, Writer::Current).is_empty();
-                judged.push(json!([of, changed, holds]));
+                judged.push(json!([name, changed, holds]));
             }
         }
     }

@@ -146,7 +146,12 @@ fn a_dry_run_over_several_directories_promises_what_the_run_creates() {
     directories.iter().for_each(|directory| fs::create_dir(directory).unwrap());
     let line = format!("paths {} {} --rw read", word(&directories[0]), word(&directories[1]));
     let sizes = |answer: &serde_json::Value| -> Vec<u64> {
-        answer["targets"].as_array().unwrap().iter().map(|one| one["size_bytes"].as_u64().unwrap()).collect()
+        answer["targets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|target| target["size_bytes"].as_u64().unwrap())
+            .collect()
     };
     let run = cli::run(rdsk(&format!("{line} --dry-run --json -")), checked_run::LIMIT);
     let promised = sizes(&cli::json(&run));
@@ -222,7 +227,7 @@ fn content_is_named_and_needs_the_right_identity() {
     ext4.mkfs_ext4("accounts").unwrap();
     gpt.partition_gpt().unwrap();
     lvm_label(lvm.path());
-    // A member of something larger is not written even with the right word, until somebody wipes it.
+    // A member of something larger is not written even with the right word, until a program wipes it.
     refused(lvm.path(), &backing(&lvm), &lvm, "member", &["LVM2_member"]);
     for (device, words) in
         [(&ext4, &["ext4", "accounts"][..]), (&gpt, &["gpt"]), (&blank, &["would destroy its content"])]
@@ -343,7 +348,7 @@ fn files_that_others_live_on() {
     assert_eq!(file_hash(&path), before);
 }
 
-/// A file with two names: whoever uses the other name would lose the same data.
+/// A file with two names: the program that uses the other name would lose the same data.
 #[test]
 fn files_with_other_names() {
     let place = directory();

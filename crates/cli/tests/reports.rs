@@ -32,9 +32,9 @@ fn paths_of_hp_ux() {
         ("paths/write/direct", 18.40),
         ("paths/write/buffered", 442.58),
     ] {
-        let one = cell(&record, id);
-        assert_eq!(figure(one, "/result/pass_bytes"), 104_857_600.0);
-        for visit in one["result"]["visits"].as_array().unwrap() {
+        let cell = cell(&record, id);
+        assert_eq!(figure(cell, "/result/pass_bytes"), 104_857_600.0);
+        for visit in cell["result"]["visits"].as_array().unwrap() {
             assert_eq!(figure(visit, "/bytes"), 104_857_600.0, "{id}: a pass was cut short");
             close(id, figure(visit, "/to_close_ns") / 1e9, seconds, 0.05);
         }
@@ -47,7 +47,7 @@ fn stream_of_solaris_on_a_san() {
     let device = serde_json::from_value(cell(&record, BLOCK)["evidence"]["device"][0].clone()).unwrap();
     let waiting = waiting_mean(&device).expect("a simulated host counts what waits");
     let (requests, active) = (column(&record, BLOCK, "w/s"), column(&record, BLOCK, "aqu-sz") - waiting);
-    for (what, found, report) in [
+    for (what, measured, report) in [
         ("w/s", requests, 13006.1),
         ("MB/s", column(&record, BLOCK, "wkB/s") / 1024.0, 101.6),
         ("request, KB", column(&record, BLOCK, "wareq-sz"), 8.0),
@@ -61,7 +61,7 @@ fn stream_of_solaris_on_a_san() {
         ("raw asvc_t", column(&record, RAW, "w_await"), 0.3),
         ("raw %b", column(&record, RAW, "%util"), 87.0),
     ] {
-        close(what, found, report, 0.10);
+        close(what, measured, report, 0.10);
     }
     assert!(column(&record, RAW, "aqu-sz") <= 1.0);
 }
@@ -98,15 +98,15 @@ fn stream_of_linux() {
 #[test]
 fn stream_of_zfs() {
     let record = bare("stream", "sim:solaris-zfs");
-    let seen = |name| column(&record, BLOCK, name);
-    for (what, found, report) in [
-        ("w/s", seen("w/s"), 154.0),
-        ("MB/s", seen("wkB/s") / 1024.0, 154.0),
-        ("request, KB", seen("wareq-sz"), 1024.0),
-        ("actv", seen("aqu-sz"), 10.0),
-        ("asvc_t, ms", seen("w_await"), 64.7),
+    let shown = |name| column(&record, BLOCK, name);
+    for (what, measured, report) in [
+        ("w/s", shown("w/s"), 154.0),
+        ("MB/s", shown("wkB/s") / 1024.0, 154.0),
+        ("request, KB", shown("wareq-sz"), 1024.0),
+        ("actv", shown("aqu-sz"), 10.0),
+        ("asvc_t, ms", shown("w_await"), 64.7),
     ] {
-        close(what, found, report, 0.10);
+        close(what, measured, report, 0.10);
     }
 }
 
@@ -127,21 +127,21 @@ fn zones_of_a_freebsd_disk() {
     let record: rdsk_model::Record =
         serde_json::from_value(bare("zones", "sim:freebsd-wd800jd")).expect("a Record");
     let analysis = rdsk_analysis::Analysis::of(&record);
-    let all: Vec<_> = record.cells.iter().map(|cell| analysis.zones(cell).expect("it ran")).collect();
-    assert_eq!(all.iter().map(|one| one.block_bytes >> 20).collect::<Vec<_>>(), [1, 5, 10, 20]);
-    let bands: Vec<bool> = all.iter().map(|one| one.latency_bands.is_some()).collect();
+    let of_sizes: Vec<_> = record.cells.iter().map(|cell| analysis.zones(cell).expect("it ran")).collect();
+    assert_eq!(of_sizes.iter().map(|one| one.block_bytes >> 20).collect::<Vec<_>>(), [1, 5, 10, 20]);
+    let bands: Vec<bool> = of_sizes.iter().map(|zones| zones.latency_bands.is_some()).collect();
     assert_eq!(bands, [true, false, false, false]);
-    // Three passes in ascending order, each from another start, tell its zones from time.
+    // Three passes in ascending order, each from another start, separate its zones from time.
     assert!(record.findings.iter().any(|finding| finding.code == "speed-by-position"));
-    for one in &all[1..] {
-        let falls = one.outer_bytes_per_s.unwrap() / one.inner_bytes_per_s.unwrap();
+    for zones in &of_sizes[1..] {
+        let falls = zones.outer_bytes_per_s.unwrap() / zones.inner_bytes_per_s.unwrap();
         assert!((1.7..1.9).contains(&falls), "{falls}");
-        assert!(one.zones.windows(2).all(|pair| pair[1].bytes_per_s < pair[0].bytes_per_s));
+        assert!(zones.zones.windows(2).all(|pair| pair[1].bytes_per_s < pair[0].bytes_per_s));
     }
-    let busy: Vec<f64> = all.iter().map(|one| one.busy_share.unwrap()).collect();
+    let busy: Vec<f64> = of_sizes.iter().map(|zones| zones.busy_share.unwrap()).collect();
     assert!(busy[0] <= 0.85 && busy.iter().all(|&share| share <= 0.95), "{busy:?}");
     // The report's two samples of 1 MB: 14.5 ms, or a revolution more.
-    let fast = all[0].positions.iter().map(|position| position.median_ns).fold(f64::INFINITY, f64::min);
+    let fast = of_sizes[0].positions.iter().map(|position| position.median_ns).fold(f64::INFINITY, f64::min);
     assert!(fast < 14.545e6, "{fast}");
 }
 
@@ -184,13 +184,13 @@ fn align_of_an_ext3_file() {
     ] {
         for (column, report) in columns.iter().zip(row) {
             let id = format!("align/write/{column}/{bytes}");
-            let one = cell(&record, &id);
+            let cell = cell(&record, &id);
             match report {
                 Some(report) => {
                     let allowed = if *column == "cached-buffered" { 0.20 } else { 0.10 };
-                    close(&id, figure(one, "/result/latency_ns/mean") / 1e3, report, allowed);
+                    close(&id, figure(cell, "/result/latency_ns/mean") / 1e3, report, allowed);
                 }
-                None => assert_eq!(one["result"]["stop"], "not_applicable", "{id}"),
+                None => assert_eq!(cell["result"]["stop"], "not_applicable", "{id}"),
             }
         }
     }

@@ -173,7 +173,7 @@ fn the_second_signal_does_not_wait_for_a_reader() {
 
 fn is_ended_by_the_second() -> Result<(), String> {
     let place = directory();
-    // A pipe that nobody reads: the document is larger than it holds, and writing it never ends.
+    // A pipe that no process reads: the document is larger than it holds, and writing it never ends.
     let mut command = rdsk(&format!("run {} --size 16M --budget 30s --json -", word(place.path())));
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -273,10 +273,10 @@ fn two_runs_in_one_directory_leave_each_other_alone() {
         let file = wait_for_file(&long, place.path(), 4 * MIB);
         let short = ask(&format!("{line} --runtime 100ms")).expect_code(0);
         assert_eq!(short.record["notes"].as_array().map(Vec::len), Some(0), "{}", short.said());
-        let seen = test_files(place.path());
+        let left = test_files(place.path());
         let long = long.answer().expect_code(0);
         assert_nothing_left(place.path());
-        same("the second run took the first one's file, or left its own", &seen, &vec![file])?;
+        same("the second run took the first one's file, or left its own", &left, &vec![file])?;
         // It read to the end of its time, more than once over the file.
         let whole = |cell: &Value| {
             let result = &cell["result"];

@@ -14,12 +14,12 @@ use std::path::Path;
 #[test]
 fn the_arrays_of_the_report_are_recovered_from_latency() {
     for system in ["sim:raid5", "sim:raid6"] {
-        let (record, seen) = read(record_of(rdsk(&[&"stripe", &system])));
-        assert!(seen.described.is_none(), "no kernel describes a simulated array");
-        assert_eq!(bytes_of(seen.chunk()), Some(64 * KIB), "{system}");
-        assert_eq!(bytes_of(seen.stripe()), Some(256 * KIB), "{system}");
-        assert_eq!((seen.parity, seen.start_offset_bytes), (Some(true), Some(0)));
-        assert!(seen.stripe().is_some_and(|(_, confidence)| (SURE..1.0).contains(&confidence)));
+        let (record, stripe) = read(record_of(rdsk(&[&"stripe", &system])));
+        assert!(stripe.described.is_none(), "no kernel describes a simulated array");
+        assert_eq!(bytes_of(stripe.chunk()), Some(64 * KIB), "{system}");
+        assert_eq!(bytes_of(stripe.stripe()), Some(256 * KIB), "{system}");
+        assert_eq!((stripe.parity, stripe.start_offset_bytes), (Some(true), Some(0)));
+        assert!(stripe.stripe().is_some_and(|(_, confidence)| (SURE..1.0).contains(&confidence)));
         assert_eq!(record.cells.len(), 1, "{system}");
         assert!(codes(&record).contains(&"stripe-geometry"));
     }
@@ -28,8 +28,8 @@ fn the_arrays_of_the_report_are_recovered_from_latency() {
 #[test]
 fn one_disk_and_flash_have_no_stripe() {
     for system in ["sim:linux-disk-nocache", "sim:wd2500", "sim:ssd-slc", "sim:tms-ramsan"] {
-        let (record, seen) = read(record_of(rdsk(&[&"stripe", &system])));
-        assert_eq!((seen.chunk(), seen.stripe()), (None, None), "{system}");
+        let (record, stripe) = read(record_of(rdsk(&[&"stripe", &system])));
+        assert_eq!((stripe.chunk(), stripe.stripe()), (None, None), "{system}");
         assert!(codes(&record).contains(&"no-stripe-seen"), "{system}: {:?}", codes(&record));
         assert!(!codes(&record).contains(&"stripe-geometry"));
     }
@@ -37,9 +37,9 @@ fn one_disk_and_flash_have_no_stripe() {
 
 #[test]
 fn reads_tell_the_chunk_and_are_not_sure_of_the_stripe() {
-    let (_, seen) = read(record_of(rdsk(&[&"stripe", &"sim:raid5", &"--rw", &"read"])));
-    assert_eq!(bytes_of(seen.chunk()), Some(64 * KIB));
-    assert!(seen.stripe().is_none_or(|(_, confidence)| confidence < SURE), "{:?}", seen.stripe());
+    let (_, stripe) = read(record_of(rdsk(&[&"stripe", &"sim:raid5", &"--rw", &"read"])));
+    assert_eq!(bytes_of(stripe.chunk()), Some(64 * KIB));
+    assert!(stripe.stripe().is_none_or(|(_, confidence)| confidence < SURE), "{:?}", stripe.stripe());
 }
 
 /// A number below `bound`.
@@ -125,10 +125,10 @@ fn stripes_larger_than_the_requests_are_not_guessed() {
 #[test]
 fn an_offset_does_not_move_the_stripes() {
     for offset in ["4k", "64k", "12345", "1M", "10G"] {
-        let (_, seen) = read(record_of(rdsk(&[&"stripe", &"sim:raid5", &"--offset", &offset])));
-        assert_eq!(bytes_of(seen.stripe()), Some(256 * KIB), "{offset}");
-        assert_eq!(seen.start_offset_bytes, Some(0), "{offset}");
-        assert!(seen.advice.starts_with("write multiples of 256 KiB at multiples of 256 KiB"));
+        let (_, stripe) = read(record_of(rdsk(&[&"stripe", &"sim:raid5", &"--offset", &offset])));
+        assert_eq!(bytes_of(stripe.stripe()), Some(256 * KIB), "{offset}");
+        assert_eq!(stripe.start_offset_bytes, Some(0), "{offset}");
+        assert!(stripe.advice.starts_with("write multiples of 256 KiB at multiples of 256 KiB"));
     }
 }
 
@@ -169,7 +169,7 @@ fn stripes_begin_with_the_target_and_not_with_the_offset() {
 }
 
 /// A real block device: the loop device of a disk whose requests are answered as late as the array would. What a busy machine
-/// cannot change: what is described and hinted, and that all requests reach the disk. Whether the latencies tell the array is in
+/// cannot change: what is described and hinted, and that all requests reach the disk. Whether the latencies show the array is in
 /// timing/stripe.rs.
 #[test]
 fn a_real_device_without_words_is_measured_by_latency_alone() {
@@ -182,10 +182,10 @@ fn a_real_device_without_words_is_measured_by_latency_alone() {
     let words: [&dyn AsRef<OsStr>; 8] =
         [&"stripe", &device.path(), &"--rw", &"write", &"--destroy", &identity, &"--points", &"200"];
     disk.clear_log();
-    let (record, seen) = read(record_of(rdsk(&words)));
-    assert!(seen.described.is_none(), "nothing describes a loop device");
+    let (record, inferred) = read(record_of(rdsk(&words)));
+    assert!(inferred.described.is_none(), "nothing describes a loop device");
     // A loop device gives no hint of it, and on a busy machine there may be nothing to be hinted.
-    if let Some((agreement, _)) = seen.hints {
+    if let Some((agreement, _)) = inferred.hints {
         assert!(matches!(agreement, Agreement::NotHinted | Agreement::NoStripe), "{agreement:?}");
     }
     let counts = disk.counts();

@@ -152,14 +152,14 @@ struct BusyLoops(Vec<Child>);
 
 impl BusyLoops {
     fn start(count: usize) -> Self {
-        let one = || {
+        let verdict_of_run = || {
             Command::new("sh")
                 .args(["-c", "while :; do :; done"])
                 .stdin(Stdio::null())
                 .spawn()
                 .expect("a shell")
         };
-        Self((0..count).map(|_| one()).collect())
+        Self((0..count).map(|_| verdict_of_run()).collect())
     }
 }
 
@@ -187,9 +187,9 @@ fn named(group: &str, name: &str, expected: Option<usize>, is_named: impl Fn(&Va
 }
 
 fn is_contended(record: &Value) -> bool {
-    let found = findings(record, "processor-contended");
+    let matching = findings(record, "processor-contended");
     let is_depth_1 = |id: &Value| id == "headline/read/random-qd1";
-    found.iter().any(|finding| finding["cells"].as_array().is_some_and(|ids| ids.iter().any(is_depth_1)))
+    matching.iter().any(|finding| finding["cells"].as_array().is_some_and(|ids| ids.iter().any(is_depth_1)))
 }
 
 /// Whether the sequential cell is called disturbed, and by requests or bytes of others.
@@ -251,8 +251,8 @@ fn no_shape_is_claimed_beside_busy_loops() {
             drop(done);
             record
         });
-        let found = SHAPES.iter().flat_map(|code| findings(&record, code));
-        claimed.extend(found.map(|finding| format!("run {run}: {}", word(finding, "/title"))));
+        let matching = SHAPES.iter().flat_map(|code| findings(&record, code));
+        claimed.extend(matching.map(|finding| format!("run {run}: {}", word(finding, "/title"))));
     }
     let result = format!("{} claims of a shape in {RUNS} runs", claimed.len());
     note("processor", "two busy loops, all the time or from the middle on", &result, began.elapsed());
@@ -260,7 +260,7 @@ fn no_shape_is_claimed_beside_busy_loops() {
     assert!(claimed.is_empty(), "{claimed:?}");
 }
 
-/// Reads of 4 KiB at random places of a file, past the page cache, until told to stop.
+/// Reads of 4 KiB at random places of a file, past the page cache, until asked to stop.
 fn rival<'scope>(
     scope: &'scope Scope<'scope, '_>,
     file: &'scope Path,

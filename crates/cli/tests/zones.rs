@@ -17,7 +17,7 @@ fn codes(record: &Record) -> Vec<&str> {
 /// The model of the report's disk, read as the report did it: every block, one behind the other.
 #[test]
 fn the_reports_disk_falls_with_position_has_bands_at_one_mebibyte_only_and_is_never_saturated() {
-    let (record, all) = read(record_of(rdsk(&[
+    let (record, of_sizes) = read(record_of(rdsk(&[
         &"zones",
         &"sim:freebsd-wd800jd",
         &"--bs",
@@ -28,7 +28,7 @@ fn the_reports_disk_falls_with_position_has_bands_at_one_mebibyte_only_and_is_ne
         &"--runs",
         &"1",
     ])));
-    let [small, large] = &all[..] else { panic!("two block sizes") };
+    let [small, large] = &of_sizes[..] else { panic!("two block sizes") };
     let latency_bands = small.latency_bands.as_ref().expect("bands at 1 MiB");
     assert!(
         matches!(latency_bands.cause, Cause::MissedRevolution { revolution_ns } if (revolution_ns - 60e9 / 7200.0).abs() < 1.0)
@@ -38,9 +38,9 @@ fn the_reports_disk_falls_with_position_has_bands_at_one_mebibyte_only_and_is_ne
         "{latency_bands:?}"
     );
     assert_eq!(large.latency_bands, None);
-    for one in &all {
-        assert!(one.zones.len() >= 8, "{:?}", one.zones);
-        let busy = one.busy_share.expect("a model counts");
+    for zones in &of_sizes {
+        assert!(zones.zones.len() >= 8, "{:?}", zones.zones);
+        let busy = zones.busy_share.expect("a model counts");
         assert!((0.7..0.96).contains(&busy), "{busy}");
     }
     // The figures of the model's eight zones, from the outside in.
@@ -53,17 +53,22 @@ fn the_reports_disk_falls_with_position_has_bands_at_one_mebibyte_only_and_is_ne
     let ratio = large.outer_bytes_per_s.unwrap() / large.inner_bytes_per_s.unwrap();
     assert!((1.6..2.1).contains(&ratio), "{ratio}");
     assert!(small.median_bytes_per_s < large.median_bytes_per_s);
-    let found = codes(&record);
-    assert!(found.contains(&"latency-bands") && found.contains(&"speed-by-position"), "{found:?}");
+    let finding_codes = codes(&record);
+    assert!(
+        finding_codes.contains(&"latency-bands") && finding_codes.contains(&"speed-by-position"),
+        "{finding_codes:?}"
+    );
 }
 
 #[test]
 fn shuffled_positions_give_a_smear_and_no_bands_and_the_advice_is_five_mebibytes() {
-    let (_, all) = read(record_of(rdsk(&[&"zones", &"sim:freebsd-wd800jd", &"--order", &"shuffled"])));
-    assert_eq!(all.iter().map(|one| one.block_bytes / MIB).collect::<Vec<_>>(), [1, 5, 10, 20]);
-    assert!(all.iter().all(|one| one.latency_bands.is_none() && one.drift.is_none() && one.passes == 10));
-    assert_eq!(all.iter().map(Zones::is_tight).collect::<Vec<_>>(), [false, true, true, true]);
-    let scatter: Vec<f64> = all.iter().map(|one| one.scatter.expect("ten passes")).collect();
+    let (_, of_sizes) = read(record_of(rdsk(&[&"zones", &"sim:freebsd-wd800jd", &"--order", &"shuffled"])));
+    assert_eq!(of_sizes.iter().map(|one| one.block_bytes / MIB).collect::<Vec<_>>(), [1, 5, 10, 20]);
+    assert!(
+        of_sizes.iter().all(|one| one.latency_bands.is_none() && one.drift.is_none() && one.passes == 10)
+    );
+    assert_eq!(of_sizes.iter().map(Zones::is_tight).collect::<Vec<_>>(), [false, true, true, true]);
+    let scatter: Vec<f64> = of_sizes.iter().map(|zones| zones.scatter.expect("ten passes")).collect();
     assert!(scatter.windows(2).all(|pair| pair[1] < pair[0]), "{scatter:?}");
     let page = cli::run(
         {
@@ -81,7 +86,8 @@ fn shuffled_positions_give_a_smear_and_no_bands_and_the_advice_is_five_mebibytes
 /// The boundaries of a model with two zones are those of its file.
 #[test]
 fn boundaries_are_those_of_the_model() {
-    let (_, all) = read(record_of(rdsk(&[&"zones", &"sim:solaris-zfs", &"--bs", &"20M", &"--runs", &"5"])));
+    let (_, of_sizes) =
+        read(record_of(rdsk(&[&"zones", &"sim:solaris-zfs", &"--bs", &"20M", &"--runs", &"5"])));
     let shown = cli::json(&cli::run(rdsk(&[&"sim", &"show", &"solaris-zfs"]), LONG));
     let text = shown["toml"].as_str().expect("it shows its figures");
     let figures = |key: &str| -> Vec<f64> {
@@ -95,8 +101,8 @@ fn boundaries_are_those_of_the_model() {
     let heads = figures("heads")[0];
     assert_eq!((cylinders.len(), sectors.len()), (2, 2), "{text}");
     let boundary = cylinders[0] * heads * sectors[0] * 512.0;
-    let [outer, inner] = &all[0].zones[..] else { panic!("{:?}", all[0].zones) };
-    let step = all[0].positions[1].offset_bytes as f64;
+    let [outer, inner] = &of_sizes[0].zones[..] else { panic!("{:?}", of_sizes[0].zones) };
+    let step = of_sizes[0].positions[1].offset_bytes as f64;
     assert!(
         boundary >= outer.begin_bytes as f64 && boundary <= inner.begin_bytes as f64 + step,
         "{boundary}"
@@ -113,9 +119,13 @@ fn bands_of_a_coarse_clock_are_called_so_and_go_with_it() {
         write!(file, "extends = \"tms-ramsan\"\nhost.clock_resolution_ns = {resolution_ns}\n").unwrap();
         let target = format!("sim:{}", file.path().display());
         for bs in ["64k", "256k"] {
-            let (_, all) = read(record_of(rdsk(&[&"zones", &target, &"--bs", &bs])));
-            let seen = all[0].latency_bands.as_ref().map(|latency_bands| latency_bands.cause);
-            assert_eq!(seen, cause, "{bs} with a clock of {resolution_ns} ns: {:?}", all[0].latency_bands);
+            let (_, of_sizes) = read(record_of(rdsk(&[&"zones", &target, &"--bs", &bs])));
+            let band_cause = of_sizes[0].latency_bands.as_ref().map(|latency_bands| latency_bands.cause);
+            assert_eq!(
+                band_cause, cause,
+                "{bs} with a clock of {resolution_ns} ns: {:?}",
+                of_sizes[0].latency_bands
+            );
         }
     }
 }
@@ -135,8 +145,8 @@ fn positions_of_a_real_device_are_those_of_its_log_and_none_is_quicker_than_its_
     }
     let (disk, device) = three_zones(None);
     disk.clear_log();
-    let (record, seen) = real_zones(&device, 4);
-    assert_eq!((seen.passes, seen.positions.len() as u64), (4, PLACES));
+    let (record, zones) = real_zones(&device, 4);
+    assert_eq!((zones.passes, zones.positions.len() as u64), (4, PLACES));
     let cell = &record.cells[0];
     assert_eq!(cell.result.bytes, Some(4 * PLACES * BLOCK));
     let offsets = &cell.workload.points.as_ref().expect("a cell of zones has positions").offset_bytes;
@@ -165,7 +175,7 @@ fn positions_of_a_real_device_are_those_of_its_log_and_none_is_quicker_than_its_
             );
         }
     }
-    if let Some(latency_bands) = &seen.latency_bands {
+    if let Some(latency_bands) = &zones.latency_bands {
         assert!(!matches!(latency_bands.cause, Cause::Clock { .. }), "{latency_bands:?}");
     }
 }
@@ -182,9 +192,9 @@ fn passes_that_a_budget_cut_short_are_all_continued() {
     assert!(points.iter().filter(|run| run.order.len() < 50).count() > 1, "several are cut short");
     std::fs::write(kept.path(), serde_json::to_string(&partial).unwrap()).unwrap();
     let (whole, _) = read(record_of(rdsk(&[&arguments[..], &[&"7"]].concat())));
-    let (continued, seen) =
+    let (continued, of_sizes) =
         read(record_of(rdsk(&[&arguments[..], &[&"7", &"--resume", &kept.path()]].concat())));
-    assert_eq!(seen[0].passes, 4);
+    assert_eq!(of_sizes[0].passes, 4);
     for (pass, reference) in continued.cells[0].result.points.iter().zip(&whole.cells[0].result.points) {
         assert_eq!(pass.order, reference.order, "the order is that of a run that was never cut short");
     }
@@ -204,8 +214,8 @@ fn passes_that_a_budget_cut_short_are_all_continued() {
     // But more passes than it has.
     let mut more = arguments;
     more[7] = &"5";
-    let (more, seen) = read(record_of(rdsk(&[&more[..], &[&"7", &"--resume", &kept.path()]].concat())));
-    assert_eq!((seen[0].passes, more.cells[0].result.points.len()), (5, 5));
+    let (more, of_sizes) = read(record_of(rdsk(&[&more[..], &[&"7", &"--resume", &kept.path()]].concat())));
+    assert_eq!((of_sizes[0].passes, more.cells[0].result.points.len()), (5, 5));
 }
 
 /// In ascending order, a Record of a version whose passes all began at the first position is refused for that reason.
@@ -264,7 +274,7 @@ fn an_interrupted_run_keeps_its_points_and_is_continued() {
         ensure((1..164).contains(&before), || format!("{before} points were kept"))?;
         Ok(partial)
     });
-    let (whole, seen) = read(record_of(rdsk(&[
+    let (whole, of_sizes) = read(record_of(rdsk(&[
         &"zones",
         &device.path(),
         &"--bs",
@@ -276,7 +286,7 @@ fn an_interrupted_run_keeps_its_points_and_is_continued() {
         &"--resume",
         &kept.path(),
     ])));
-    assert_eq!(seen[0].passes, 4);
+    assert_eq!(of_sizes[0].passes, 4);
     // What was counted in both parts is held against the bytes of both.
     let verdict = whole.cells[0].verdict.as_ref().map(|verdict| verdict.code);
     assert_eq!(verdict, Some(rdsk_model::VerdictCode::Device), "{:?}", whole.cells[0].verdict);

@@ -51,7 +51,7 @@ pub struct Certainty {
 pub enum Unknown {
     /// One of the runs has so few rounds.
     Rounds(usize),
-    /// One of the runs does not tell how sure its figure is.
+    /// One of the runs does not say how sure its figure is.
     NoInterval,
     /// So few pairs of runs were completed.
     Pairs(usize),
@@ -69,7 +69,7 @@ impl Unknown {
                     words::plural(count as u64, "round")
                 )
             }
-            Self::NoInterval => "one of the runs does not tell how sure it is".into(),
+            Self::NoInterval => "one of the runs does not say how sure it is".into(),
             Self::Pairs(count) => {
                 format!("{} of runs, {MIN_PAIRS} are needed", words::plural(count as u64, "pair"))
             }
@@ -109,7 +109,7 @@ impl Change {
         }
     }
 
-    /// How far the figure may be off in either direction without anybody noticing, as a share: half of the corrected interval.
+    /// How far the figure may be off in either direction unnoticed, as a share: half of the corrected interval.
     /// `None` where an end is not known.
     pub fn blind_within(&self) -> Option<f64> {
         let (low, high) = self.certainty.ok()?.corrected;
@@ -130,7 +130,7 @@ pub struct CellChange<'a> {
 
 impl CellChange<'_> {
     /// The change of one figure.
-    pub fn of(&self, metric: Metric) -> Option<&Change> {
+    pub fn change(&self, metric: Metric) -> Option<&Change> {
         self.changes.iter().find(|change| change.metric == metric)
     }
 
@@ -142,7 +142,7 @@ impl CellChange<'_> {
             (Some(VerdictCode::Device), Some(VerdictCode::Device)) => {}
             (base, other) if base == other => remarks.extend(base.map(|code| format!("{code} in both"))),
             (base, other) => {
-                let word = |code: Option<VerdictCode>| code.map_or("no verdict", VerdictCode::as_str);
+                let word = |code: Option<VerdictCode>| code.map_or("no judgement", VerdictCode::as_str);
                 remarks.push(format!("{} → {}", word(base), word(other)));
             }
         }
@@ -161,7 +161,7 @@ fn asked(base: &Workload, other: &Workload) -> Vec<String> {
     let bytes = |bytes: u64| Bytes(bytes).approx();
     let word = |workload: &Workload, word: Untold| workload.word(word).unwrap_or("unknown").to_owned();
     let count = |count: u32| if count > 0 { count.to_string() } else { "unknown".to_owned() };
-    let all = [
+    let words = [
         ("", a.op.to_string(), b.op.to_string()),
         ("", word(a, Untold::Pattern), word(b, Untold::Pattern)),
         ("", word(a, Untold::Path), word(b, Untold::Path)),
@@ -172,6 +172,6 @@ fn asked(base: &Workload, other: &Workload) -> Vec<String> {
         ("streams ", count(a.streams), count(b.streams)),
         ("range ", a.range.to_string(), b.range.to_string()),
     ];
-    let differing = all.into_iter().filter(|(_, one, two)| one != two);
-    differing.map(|(what, one, two)| format!("{what}{one} → {two}")).collect()
+    let differing = words.into_iter().filter(|(_, before, after)| before != after);
+    differing.map(|(what, before, after)| format!("{what}{before} → {after}")).collect()
 }

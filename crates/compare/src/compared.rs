@@ -4,12 +4,11 @@
 use crate::ALPHA;
 use crate::change::{Answer, CellChange, Certainty, Change, Unknown};
 use crate::figure::{MIN_ROUNDS, Metric, figure};
-use crate::latency_spread::latency_spread;
 use crate::log_ratio::LogRatio;
 use crate::matching::{Matched, matching};
 use crate::missing::{Missing, is_of_nothing};
-use crate::spread::{Spread, spread};
-use crate::time;
+use crate::spread::{Spread, latency_spread, spread};
+use jiff::Timestamp;
 use rdsk_analysis::overall::{Average, Overall, TestRatio, overall};
 use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Estimate, Record};
@@ -17,7 +16,7 @@ use rdsk_stats::holm;
 
 /// Two runs that follow each other are at least this many octaves of time apart: the next longer change than a run can see.
 const LEAST_OCTAVES: f64 = 1.0;
-/// Of changes that take weeks nobody knows how they go on; from here on, 4095 times the length of a run, a longer time adds nothing.
+/// For changes that take weeks it is unknown how they go on; from here on, 4095 times the length of a run, a longer time adds nothing.
 pub const MOST_OCTAVES: f64 = 12.0;
 
 /// What a comparison rests on.
@@ -64,7 +63,7 @@ impl RunPair<'_> {
     /// interval.
     fn deciding(&self) -> Vec<(&CellChange<'_>, &Change, Certainty)> {
         let with_interval = self.cells.iter().filter_map(|cell| {
-            let change = cell.of(Metric::Rate)?;
+            let change = cell.change(Metric::Rate)?;
             Some((cell, change, change.certainty.ok()?))
         });
         let all: Vec<(&CellChange<'_>, &Change, Certainty)> = with_interval.collect();
@@ -123,13 +122,14 @@ pub(crate) struct Candidate {
 /// Compares each further run with the first one.
 pub fn compare<'a>(base: &'a Record, others: &[&'a Record]) -> Compared<'a> {
     let base_analysis = Analysis::of(base);
-    let found = others.iter().map(|&other| {
+    let sides = others.iter().map(|&other| {
         let other_analysis = Analysis::of(other);
         let octaves = octaves(base, other);
         let matched = matching(base, other);
-        let of_cell = |&(one, two): &(&CellRecord, &CellRecord)| {
-            let of = |metric| candidate((&base_analysis, one), (&other_analysis, two), metric, octaves);
-            Metric::ALL.into_iter().filter_map(of).collect()
+        let of_cell = |&(cell, partner): &(&CellRecord, &CellRecord)| {
+            let candidate_of =
+                |metric| candidate((&base_analysis, cell), (&other_analysis, partner), metric, octaves);
+            Metric::ALL.into_iter().filter_map(candidate_of).collect()
         };
         let candidates = matched.pairs.iter().map(of_cell).collect();
         (
@@ -138,7 +138,7 @@ pub fn compare<'a>(base: &'a Record, others: &[&'a Record]) -> Compared<'a> {
             candidates,
         )
     });
-    corrected(found.collect())
+    corrected(sides.collect())
 }
 
 /// Two runs, and what their comparison rests on.
@@ -151,9 +151,10 @@ pub(crate) struct Side<'a> {
 }
 
 /// Corrects all ratios together.
-pub(crate) fn corrected<'a>(found: Vec<(Side<'a>, Matched<'a>, Vec<Vec<Candidate>>)>) -> Compared<'a> {
-    let all = || found.iter().flat_map(|(_, _, cells)| cells.iter().flatten());
-    let p_values: Vec<f64> = all().filter_map(|one| one.log.as_ref().ok()).map(LogRatio::p_value).collect();
+pub(crate) fn corrected<'a>(sides: Vec<(Side<'a>, Matched<'a>, Vec<Vec<Candidate>>)>) -> Compared<'a> {
+    let candidates = || sides.iter().flat_map(|(_, _, cells)| cells.iter().flatten());
+    let p_values: Vec<f64> =
+        candidates().filter_map(|candidate| candidate.log.as_ref().ok()).map(LogRatio::p_value).collect();
     let ratios = p_values.len();
     let each = ALPHA / ratios.max(1) as f64;
     let mut adjusted = holm(&p_values).into_iter();
@@ -169,7 +170,7 @@ pub(crate) fn corrected<'a>(found: Vec<(Side<'a>, Matched<'a>, Vec<Vec<Candidate
             p_adjusted: adjusted.next().unwrap_or(1.0),
         }),
     };
-    let pairs = found.into_iter().map(|(side, matched, cells)| {
+    let pairs = sides.into_iter().map(|(side, matched, cells)| {
         let Matched { pairs, only_base, only_other } = matched;
         let cells = pairs.into_iter().zip(cells).map(|((base, other), candidates)| CellChange {
             base,
@@ -189,21 +190,21 @@ fn candidate(
     metric: Metric,
     octaves: f64,
 ) -> Option<Candidate> {
-    let (one, two) = (figure(base, metric)?, figure(other, metric)?);
-    let (one_spread, two_spread) =
-        (spread_of(base_analysis, base, metric, one), spread_of(other_analysis, other, metric, two));
-    let fewest = one_spread.rounds.min(two_spread.rounds);
+    let (before, after) = (figure(base, metric)?, figure(other, metric)?);
+    let (spread_before, spread_after) =
+        (spread_of(base_analysis, base, metric, before), spread_of(other_analysis, other, metric, after));
+    let fewest = spread_before.rounds.min(spread_after.rounds);
     let log = if is_of_nothing(base) || is_of_nothing(other) {
         Err(Unknown::Nothing)
     } else if fewest < MIN_ROUNDS {
         Err(Unknown::Rounds(fewest))
     } else {
-        LogRatio::of_runs((one, one_spread), (two, two_spread), octaves).ok_or(Unknown::NoInterval)
+        LogRatio::of_runs((before, spread_before), (after, spread_after), octaves).ok_or(Unknown::NoInterval)
     };
-    Some(Candidate { metric, base: one.mean, other: two.mean, pairs: None, log })
+    Some(Candidate { metric, base: before.mean, other: after.mean, pairs: None, log })
 }
 
-/// What a run tells of slow changes of a figure.
+/// What a run shows of slow changes of a figure.
 fn spread_of(analysis: &Analysis<'_>, cell: &CellRecord, metric: Metric, figure: Estimate) -> Spread {
     let of_rate = spread(analysis, cell);
     match (metric, &cell.result.latency_ns) {
@@ -216,9 +217,25 @@ fn spread_of(analysis: &Analysis<'_>, cell: &CellRecord, metric: Metric, figure:
 /// as do those whose time is not known.
 fn octaves(base: &Record, other: &Record) -> f64 {
     let is_simulated = base.simulated_ns.is_some() || other.simulated_ns.is_some();
-    let lasted_s = time::lasted_s(base).min(time::lasted_s(other)).max(1.0);
-    let apart_s = time::between_s(base, other).filter(|_| !is_simulated).unwrap_or(0.0);
+    let lasted_s = lasted_s(base).min(lasted_s(other)).max(1.0);
+    let apart_s = between_s(base, other).filter(|_| !is_simulated).unwrap_or(0.0);
     (1.0 + apart_s / lasted_s).log2().clamp(LEAST_OCTAVES, MOST_OCTAVES)
+}
+
+/// When a run began; `None` if the Record's text is no time.
+pub(crate) fn began(record: &Record) -> Option<Timestamp> {
+    record.started_at.parse().ok()
+}
+
+/// Seconds between the beginnings of two runs; `None` if one of them is not known.
+pub(crate) fn between_s(run: &Record, other: &Record) -> Option<f64> {
+    let (began_at, other_began_at) = (began(run)?, began(other)?);
+    Some(began_at.duration_until(other_began_at).as_secs_f64().abs())
+}
+
+/// How long the run lasted, in seconds of the target's own time.
+fn lasted_s(record: &Record) -> f64 {
+    record.simulated_ns.unwrap_or(record.elapsed_ns) as f64 / 1e9
 }
 
 #[cfg(test)]
@@ -236,7 +253,7 @@ mod tests {
     }
 
     fn rate<'a>(compared: &'a Compared<'_>) -> &'a Change {
-        compared.pairs[0].cells[0].of(Metric::Rate).unwrap()
+        compared.pairs[0].cells[0].change(Metric::Rate).unwrap()
     }
 
     const FIRST: &str = "2026-03-01T10:00:00Z";
@@ -247,11 +264,14 @@ mod tests {
     fn a_twentieth_is_found_on_a_steady_disk_and_nothing_where_nothing_changed() {
         let (base, slower, same) =
             (run(FIRST, 1.0, &STEADY), run(SOON, 0.95, &STEADY), run(SOON, 1.0, &STEADY));
-        let found = compare(&base, &[&slower, &same]);
-        assert_eq!(rate(&found).answer(), Answer::Slower);
-        assert!((rate(&found).ratio() - 0.95).abs() < 1e-6);
-        assert_eq!(found.pairs[1].cells[0].of(Metric::Rate).unwrap().answer(), Answer::NoDifferenceSeen);
-        let Certainty { interval, corrected, p_value, p_adjusted } = rate(&found).certainty.unwrap();
+        let compared = compare(&base, &[&slower, &same]);
+        assert_eq!(rate(&compared).answer(), Answer::Slower);
+        assert!((rate(&compared).ratio() - 0.95).abs() < 1e-6);
+        assert_eq!(
+            compared.pairs[1].cells[0].change(Metric::Rate).unwrap().answer(),
+            Answer::NoDifferenceSeen
+        );
+        let Certainty { interval, corrected, p_value, p_adjusted } = rate(&compared).certainty.unwrap();
         assert!(interval.0 < 0.95 && 0.95 < interval.1 && interval.1 < 1.0, "{interval:?}");
         assert!(corrected.0 < interval.0 && interval.1 < corrected.1 && p_adjusted >= p_value);
         let turned = compare(&slower, &[&base]);
@@ -271,9 +291,9 @@ mod tests {
     #[test]
     fn two_rounds_and_holes_say_nothing() {
         let (base, short) = (run(FIRST, 1.0, &STEADY), run(SOON, 0.5, &STEADY[..2]));
-        let found = compare(&base, &[&short]);
-        assert_eq!(rate(&found).certainty, Err(Unknown::Rounds(2)));
-        assert_eq!((rate(&found).answer(), found.ratios), (Answer::TooFewData, 0));
+        let compared = compare(&base, &[&short]);
+        assert_eq!(rate(&compared).certainty, Err(Unknown::Rounds(2)));
+        assert_eq!((rate(&compared).answer(), compared.ratios), (Answer::TooFewData, 0));
         assert_eq!(Unknown::Rounds(2).words(), "2 rounds in one of the runs, 3 are needed");
         let mut hole = run(SOON, 2.0, &STEADY);
         hole.cells[0].verdict.as_mut().unwrap().code = VerdictCode::Hole;
@@ -284,20 +304,20 @@ mod tests {
     fn many_ratios_need_clearer_ones() {
         let cells = |factor: f64| {
             let rates: Vec<f64> = [97.0, 103.0].repeat(4).iter().map(|rate| rate * factor).collect();
-            let one = |index: u32| {
-                let mut one = with_rates(cell(&format!("c{index}")), &rates);
-                one.workload.queue_depth = index + 1;
-                one
+            let noisy_cell = |index: u32| {
+                let mut cell = with_rates(cell(&format!("c{index}")), &rates);
+                cell.workload.queue_depth = index + 1;
+                cell
             };
-            record(FIRST, (0..40).map(one).collect())
+            record(FIRST, (0..40).map(noisy_cell).collect())
         };
         let (base, other) = (cells(1.0), cells(1.0));
         let mut one_off = other.clone();
         let slower: Vec<f64> = [97.0, 103.0].repeat(4).iter().map(|rate| rate * 0.925).collect();
         one_off.cells[0] = {
-            let mut one = with_rates(cell("c0"), &slower);
-            one.workload.queue_depth = 1;
-            one
+            let mut cell = with_rates(cell("c0"), &slower);
+            cell.workload.queue_depth = 1;
+            cell
         };
         let alone = |record: &Record| {
             let mut record = record.clone();
@@ -330,8 +350,9 @@ mod tests {
         let average = overall.average.unwrap();
         // The cube root of 1.2 · 1.5.
         assert!((average.ratio - 1.216_44).abs() < 1e-4, "{average:?}");
-        let ends =
-            pair.cells[..3].iter().map(|cell| cell.of(Metric::Rate).unwrap().certainty.unwrap().interval.0);
+        let ends = pair.cells[..3]
+            .iter()
+            .map(|cell| cell.change(Metric::Rate).unwrap().certainty.unwrap().interval.0);
         assert!((average.low - ends.product::<f64>().cbrt()).abs() < 1e-9, "{average:?}");
         assert_eq!(pair.biggest().unwrap().0.base.id, "c2");
         // Of runs of memory alone, memory decides.
@@ -342,11 +363,11 @@ mod tests {
 
     #[test]
     fn the_time_between_two_runs_is_counted_in_doublings() {
-        let of = |at: &str| octaves(&run(FIRST, 1.0, &STEADY), &run(at, 1.0, &STEADY));
-        assert_eq!((of(FIRST), of(SOON)), (1.0, 1.0));
-        assert!((of("2026-03-01T10:07:00Z") - 3.0).abs() < 1e-12);
-        assert_eq!(of("2030-03-01T10:07:00Z"), MOST_OCTAVES);
-        assert_eq!(of("once"), 1.0);
+        let octaves_until = |at: &str| octaves(&run(FIRST, 1.0, &STEADY), &run(at, 1.0, &STEADY));
+        assert_eq!((octaves_until(FIRST), octaves_until(SOON)), (1.0, 1.0));
+        assert!((octaves_until("2026-03-01T10:07:00Z") - 3.0).abs() < 1e-12);
+        assert_eq!(octaves_until("2030-03-01T10:07:00Z"), MOST_OCTAVES);
+        assert_eq!(octaves_until("once"), 1.0);
         let mut simulated = run(LATE, 1.0, &STEADY);
         simulated.simulated_ns = Some(60_000_000_000);
         assert_eq!(octaves(&run(FIRST, 1.0, &STEADY), &simulated), 1.0);

@@ -1,5 +1,5 @@
 //! A condition on a comparison, such as `p99:slower>10%`: its spelling, where it is surely met, and where the data leave that
-//! open. Whoever calls it decides what follows.
+//! open. The caller decides what follows.
 
 use crate::change::{CellChange, Change};
 use crate::compared::{Basis, Compared, RunPair};
@@ -50,7 +50,7 @@ impl FromStr for Condition {
         let bad = || BadCondition(text.to_owned());
         let compact: String = text.split_whitespace().collect();
         let (metric, rest) = compact.split_once(':').unwrap_or(("rate", &compact));
-        let metric = Metric::ALL.into_iter().find(|known| known.as_str() == metric).ok_or_else(bad)?;
+        let metric = Metric::ALL.into_iter().find(|other| other.as_str() == metric).ok_or_else(bad)?;
         let (direction, share) = rest.split_once('>').ok_or_else(bad)?;
         let direction = match direction {
             "slower" => Direction::Slower,
@@ -75,24 +75,12 @@ impl FromStr for Condition {
 impl Condition {
     /// Whether a ratio of the other run's figure to the baseline's is such a change.
     fn is_reached(&self, ratio: f64) -> bool {
-        let grows = self.metric.grows_with_speed();
-        let is_less = ratio <= 1.0 - self.least;
-        let is_more = ratio >= 1.0 + self.least;
+        let (is_less, is_more) = (ratio <= 1.0 - self.least, ratio >= 1.0 + self.least);
+        let (is_slower, is_faster) =
+            if self.metric.grows_with_speed() { (is_less, is_more) } else { (is_more, is_less) };
         match self.direction {
-            Direction::Slower => {
-                if grows {
-                    is_less
-                } else {
-                    is_more
-                }
-            }
-            Direction::Faster => {
-                if grows {
-                    is_more
-                } else {
-                    is_less
-                }
-            }
+            Direction::Slower => is_slower,
+            Direction::Faster => is_faster,
             Direction::Differs => is_less || is_more,
         }
     }
@@ -124,7 +112,7 @@ pub struct Judgement<'a> {
     pub met: Vec<(usize, &'a CellChange<'a>, &'a Change)>,
     /// Where it is not, and yet may be: the data leave it open.
     pub unsure: Vec<(usize, &'a CellChange<'a>, &'a Change)>,
-    /// Where nobody can say, because a run lacks the figure that the baseline has.
+    /// Where it is open, because a run lacks the figure that the baseline has.
     pub missing: Vec<Missing<'a>>,
 }
 
@@ -139,13 +127,14 @@ impl Judgement<'_> {
 pub fn judge<'a>(compared: &'a Compared<'a>, conditions: &'a [Condition]) -> Vec<Judgement<'a>> {
     let judgement = |condition: &'a Condition| {
         let of_pair = |(number, pair): (usize, &'a RunPair<'a>)| {
-            let of_cell = move |cell: &'a CellChange<'a>| Some((number, cell, cell.of(condition.metric)?));
+            let of_cell =
+                move |cell: &'a CellChange<'a>| Some((number, cell, cell.change(condition.metric)?));
             pair.cells.iter().filter_map(of_cell)
         };
-        let all: Vec<_> = compared.pairs.iter().enumerate().flat_map(of_pair).collect();
-        let judged = all.len();
+        let changes: Vec<_> = compared.pairs.iter().enumerate().flat_map(of_pair).collect();
+        let judged = changes.len();
         let (met, rest): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|(_, _, change)| condition.is_met(change));
+            changes.into_iter().partition(|(_, _, change)| condition.is_met(change));
         let unsure = rest.into_iter().filter(|(_, _, change)| condition.may_be_met(change)).collect();
         let of_pair = |(number, pair)| missing(number, pair, condition.metric);
         let missing = compared.pairs.iter().enumerate().flat_map(of_pair).collect();
@@ -157,15 +146,15 @@ pub fn judge<'a>(compared: &'a Compared<'a>, conditions: &'a [Condition]) -> Vec
 /// The figures of the baseline that the other run of a pair does not have; of several runs of each, those that any of them lacks.
 fn missing<'a>(number: usize, pair: &RunPair<'a>, metric: Metric) -> Vec<Missing<'a>> {
     if matches!(pair.basis, Basis::Pairs { .. }) {
-        return pair.lost.iter().filter(|one| one.metric == metric).cloned().collect();
+        return pair.lost.iter().filter(|lost| lost.metric == metric).cloned().collect();
     }
     let has_figure = |cell: &CellRecord| figure(cell, metric).is_some();
-    let compared = pair.cells.iter().filter(|cell| cell.of(metric).is_none() && has_figure(cell.base));
+    let compared = pair.cells.iter().filter(|cell| cell.change(metric).is_none() && has_figure(cell.base));
     let alone = pair.only_base.iter().filter(|cell| has_figure(cell));
-    let without = compared.map(|cell| (cell.base, WhyMissing::of(cell.other, metric)));
+    let without = compared.map(|cell| (cell.base, WhyMissing::of_figure(cell.other, metric)));
     let unmeasured = alone.map(|&cell| (cell, WhyMissing::of_unmeasured(not_run(pair, cell))));
-    let all = without.chain(unmeasured);
-    all.map(|(cell, why)| Missing { pair: number, run: None, cell, metric, why }).collect()
+    let lacking = without.chain(unmeasured);
+    lacking.map(|(cell, why)| Missing { pair: number, run: None, cell, metric, why }).collect()
 }
 
 /// The cell of the other run that was to do the same and did not run.
@@ -221,16 +210,20 @@ mod tests {
     #[test]
     fn a_sure_change_of_that_size_meets_it_and_a_wide_interval_leaves_it_open() {
         let condition: Condition = "slower>5%".parse().unwrap();
-        let of = |ratio, p, corrected| {
+        let meets = |ratio, p, corrected| {
             let change = change(Metric::Rate, ratio, p, corrected);
             (condition.is_met(&change), condition.may_be_met(&change))
         };
-        assert_eq!(of(0.9, 0.001, (0.88, 0.92)), (true, true));
-        assert_eq!(of(0.97, 0.001, (0.96, 0.98)), (false, false));
-        assert_eq!(of(0.9, 0.3, (0.7, 1.1)), (false, true), "not sure");
-        assert_eq!(of(1.0, 0.9, (0.99, 1.01)), (false, false));
-        assert_eq!(of(1.3, 0.001, (1.2, 1.4)), (false, false), "faster");
-        assert_eq!(of(0.94, 0.003, (0.9, 0.985)), (false, true), "surely slower, but by 1.5% or more only");
+        assert_eq!(meets(0.9, 0.001, (0.88, 0.92)), (true, true));
+        assert_eq!(meets(0.97, 0.001, (0.96, 0.98)), (false, false));
+        assert_eq!(meets(0.9, 0.3, (0.7, 1.1)), (false, true), "not sure");
+        assert_eq!(meets(1.0, 0.9, (0.99, 1.01)), (false, false));
+        assert_eq!(meets(1.3, 0.001, (1.2, 1.4)), (false, false), "faster");
+        assert_eq!(
+            meets(0.94, 0.003, (0.9, 0.985)),
+            (false, true),
+            "surely slower, but by 1.5% or more only"
+        );
     }
 
     #[test]
@@ -281,8 +274,11 @@ mod tests {
         let compared = compare(&base, &[&other]);
         let judgements = judge(&compared, std::slice::from_ref(&condition));
         let [judgement] = &judgements[..] else { panic!("{judgements:?}") };
-        let words: Vec<String> =
-            judgement.missing.iter().map(|one| format!("{} {}", one.cell.id, one.why.words())).collect();
+        let words: Vec<String> = judgement
+            .missing
+            .iter()
+            .map(|missing| format!("{} {}", missing.cell.id, missing.why.words()))
+            .collect();
         let expected =
             ["a 460 I/Os, 1000 are needed", "b not measured: input/output error", "c not measured"];
         assert_eq!(words, expected);

@@ -1,9 +1,9 @@
 //! One cell over many runs in the order of time: its figure in each, and whether its level changed. It names no cause.
 
+use crate::compared::began;
 use crate::figure::{Metric, figure, step_of};
 use crate::matching::is_alike;
 use crate::missing::why_of_nothing;
-use crate::time;
 use rdsk_analysis::metrics::ran;
 use rdsk_model::{CellRecord, Estimate, Record, VerdictCode};
 use rdsk_stats::{ChangeOptions, MIN_PASSES, PassShape, change_points, pass_change};
@@ -67,10 +67,10 @@ pub enum LeftOut {
     #[error("it is the same run again")]
     Again,
     /// It has no such cell.
-    #[error("it did not measure the cell")]
+    #[error("it did not measure the test")]
     NotMeasured,
     /// Its cell is another one of the same name.
-    #[error("the cell asks something else there")]
+    #[error("the test does something else there")]
     AsksElse,
     /// The cell says nothing of the device, for this reason.
     #[error("{0}")]
@@ -82,23 +82,14 @@ pub enum LeftOut {
 
 /// Why there is no course.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are what their names say")]
 pub enum CourseError {
     /// No run has the cell.
-    #[error("no run has a cell \"{cell}\"")]
-    NoCell {
-        /// What was asked for.
-        cell: String,
-        /// The cells of the first run.
-        known: Vec<String>,
-    },
+    #[error("no run has a test \"{cell}\"")]
+    NoCell { cell: String, cells: Vec<String> },
     /// Too few runs have it.
-    #[error("{runs} of the runs have that figure of the cell \"{cell}\", and a trend needs {MIN_RUNS}")]
-    TooFewRuns {
-        /// What was asked for.
-        cell: String,
-        /// How many have it.
-        runs: usize,
-    },
+    #[error("{runs} of the runs have that figure of the test \"{cell}\", and a trend needs {MIN_RUNS}")]
+    TooFewRuns { cell: String, runs: usize },
 }
 
 /// The course of a cell, named by its id or by its id without the target.
@@ -107,19 +98,23 @@ pub enum CourseError {
 /// If fewer than three runs have it.
 pub fn course<'a>(runs: &[&'a Record], cell: &str, metric: Metric) -> Result<Course<'a>, CourseError> {
     let mut in_time = runs.to_vec();
-    in_time.sort_by_key(|run| (time::began(run), run.started_at.clone()));
-    let named =
-        |run: &'a Record| run.cells.iter().find(|one| ran(one) && (one.id == cell || one.name() == cell));
+    in_time.sort_by_key(|run| (began(run), run.started_at.clone()));
+    let named = |run: &'a Record| {
+        run.cells
+            .iter()
+            .find(|candidate| ran(candidate) && (candidate.id == cell || candidate.name() == cell))
+    };
     let first = in_time.iter().find_map(|run| Some((*run, named(run)?)));
     let Some((first_run, first_cell)) = first else {
-        let known =
-            in_time.first().map_or_else(Vec::new, |run| run.cells.iter().map(|one| one.id.clone()).collect());
-        return Err(CourseError::NoCell { cell: cell.into(), known });
+        let cells = in_time
+            .first()
+            .map_or_else(Vec::new, |run| run.cells.iter().map(|cell| cell.id.clone()).collect());
+        return Err(CourseError::NoCell { cell: cell.into(), cells });
     };
     let (mut points, mut left_out) = (Vec::new(), Vec::new());
-    let mut seen = BTreeSet::new();
+    let mut run_ids = BTreeSet::new();
     for run in in_time {
-        if !seen.insert(&run.id) {
+        if !run_ids.insert(&run.id) {
             left_out.push((run, LeftOut::Again));
             continue;
         }
@@ -162,11 +157,11 @@ fn step_width(points: &[Point<'_>], metric: Metric) -> f64 {
     if metric == Metric::Rate {
         return 0.0;
     }
-    // The figures tell the last nanosecond of a bucket, which ends with it.
+    // The figures show the last nanosecond of a bucket, which ends with it.
     points.iter().map(|point| step_of(point.value).width()).fold(0.0, f64::max) * 1.01
 }
 
-/// The shape without what is no more than this: nobody knows whether that much has changed.
+/// The shape without what is no more than this: it is unknown whether that much has changed.
 fn beyond(width: f64, shape: Shape) -> Shape {
     match shape {
         Shape::Steps(mut steps) => {
@@ -205,12 +200,12 @@ mod tests {
     use rdsk_stats::rng::SplitMix64;
 
     fn runs(rates: &[f64]) -> Vec<Record> {
-        let one = |(day, rate): (usize, &f64)| {
+        let run_of_day = |(day, rate): (usize, &f64)| {
             let started_at = format!("2026-03-{:02}T10:00:00Z", day + 1);
             let cells = vec![with_rates(cell("a"), &[*rate, rate * 1.01, rate * 0.99])];
             Record { id: format!("run {day}"), ..record(&started_at, cells) }
         };
-        rates.iter().enumerate().map(one).collect()
+        rates.iter().enumerate().map(run_of_day).collect()
     }
 
     fn shape_of(rates: &[f64]) -> Shape {
@@ -230,8 +225,8 @@ mod tests {
     fn a_step_is_found_where_it_is() {
         for (before, after) in [(4, 4), (6, 6), (10, 10)] {
             let levels = [vec![100.0; before], vec![85.0; after]].concat();
-            let found = shape_of(&noisy(&levels, 3));
-            let Shape::Steps(steps) = &found else { panic!("{before}: {found:?}") };
+            let drift = shape_of(&noisy(&levels, 3));
+            let Shape::Steps(steps) = &drift else { panic!("{before}: {drift:?}") };
             assert!(steps.len() == 1 && steps[0].0 == before, "{steps:?}");
             assert!((steps[0].1 - 0.85).abs() < 0.02, "{steps:?}");
         }
@@ -248,26 +243,26 @@ mod tests {
     #[test]
     fn a_slow_fall_is_a_slope() {
         let levels: Vec<f64> = (0..12).map(|day| 100.0 - 2.0 * f64::from(day)).collect();
-        let found = shape_of(&noisy(&levels, 1));
-        assert!(matches!(found, Shape::Slope(factor) if (factor - 0.78).abs() < 0.05), "{found:?}");
+        let drift = shape_of(&noisy(&levels, 1));
+        assert!(matches!(drift, Shape::Slope(factor) if (factor - 0.78).abs() < 0.05), "{drift:?}");
     }
 
-    /// A sparse file is read ten times as fast as the disk below it, by nobody.
+    /// A sparse file is read ten times as fast as the disk below it, by no disk.
     #[test]
     fn runs_of_nothing_are_left_out_with_the_reason() {
-        let mut all = runs(&[100.0, 101.0, 99.0, 100.0, 1000.0, 1000.0, 1000.0, 1000.0]);
+        let mut course_runs = runs(&[100.0, 101.0, 99.0, 100.0, 1000.0, 1000.0, 1000.0, 1000.0]);
         let codes = [VerdictCode::Hole, VerdictCode::Incomplete, VerdictCode::Hole];
-        for (run, code) in all[4..].iter_mut().zip(codes) {
+        for (run, code) in course_runs[4..].iter_mut().zip(codes) {
             run.cells[0].verdict.as_mut().unwrap().code = code;
         }
-        all[7].cells[0].verdict = None;
-        all[3].cells[0].verdict.as_mut().unwrap().code = VerdictCode::PageCache;
-        let found = course(&all.iter().collect::<Vec<_>>(), "a", Metric::Rate).unwrap();
-        assert_eq!((found.points.len(), &found.shape), (4, &Shape::TooFewRuns(8)));
-        let why: Vec<String> = found.left_out.iter().map(|(_, why)| why.to_string()).collect();
-        let hole = "the cell read a hole there, which no device answers";
-        assert_eq!(why, [hole, "the cell was cut off there", hole, "the cell has no verdict there"]);
-        let verdicts: Vec<_> = found.points.iter().map(|point| point.verdict).collect();
+        course_runs[7].cells[0].verdict = None;
+        course_runs[3].cells[0].verdict.as_mut().unwrap().code = VerdictCode::PageCache;
+        let found_course = course(&course_runs.iter().collect::<Vec<_>>(), "a", Metric::Rate).unwrap();
+        assert_eq!((found_course.points.len(), &found_course.shape), (4, &Shape::TooFewRuns(8)));
+        let why: Vec<String> = found_course.left_out.iter().map(|(_, why)| why.to_string()).collect();
+        let hole = "the test read unallocated blocks there, which no device answers";
+        assert_eq!(why, [hole, "the test was cut off there", hole, "the test has no judgement there"]);
+        let verdicts: Vec<_> = found_course.points.iter().map(|point| point.verdict).collect();
         let device = Some(VerdictCode::Device);
         assert_eq!(verdicts, [device, device, device, Some(VerdictCode::PageCache)]);
     }
@@ -276,30 +271,30 @@ mod tests {
     #[test]
     fn a_bucket_is_no_change_and_several_are() {
         let shape_of = |late_ns: u64| {
-            let mut all = runs(&[100.0; 12]);
-            for (place, run) in all.iter_mut().enumerate() {
+            let mut course_runs = runs(&[100.0; 12]);
+            for (place, run) in course_runs.iter_mut().enumerate() {
                 let ns = if place < 6 { 79_871 } else { late_ns };
                 run.cells[0].result.latency_ns.as_mut().unwrap().p50 = Some(ns);
             }
-            course(&all.iter().collect::<Vec<_>>(), "a", Metric::P50).unwrap().shape
+            course(&course_runs.iter().collect::<Vec<_>>(), "a", Metric::P50).unwrap().shape
         };
         assert_eq!((shape_of(80_383), shape_of(79_359)), (Shape::NothingSeen, Shape::NothingSeen));
-        let found = shape_of(81_407);
-        assert!(matches!(&found, Shape::Steps(steps) if steps.len() == 1 && steps[0].0 == 6), "{found:?}");
+        let shown = shape_of(81_407);
+        assert!(matches!(&shown, Shape::Steps(steps) if steps.len() == 1 && steps[0].0 == 6), "{shown:?}");
     }
 
     #[test]
     fn runs_without_the_cell_are_named() {
-        let mut all = runs(&[1.0, 2.0, 3.0, 4.0]);
-        all[1].cells[0].id = "b".into();
-        all[2].cells[0].workload.block_bytes = 512;
-        let once: Vec<&Record> = all.iter().collect();
+        let mut course_runs = runs(&[1.0, 2.0, 3.0, 4.0]);
+        course_runs[1].cells[0].id = "b".into();
+        course_runs[2].cells[0].workload.block_bytes = 512;
+        let once: Vec<&Record> = course_runs.iter().collect();
         // The same runs named twice are no more runs.
-        let all = [&once[..], &once[..]].concat();
-        let error = course(&all, "a", Metric::Rate).unwrap_err();
+        let course_runs = [&once[..], &once[..]].concat();
+        let error = course(&course_runs, "a", Metric::Rate).unwrap_err();
         assert_eq!(error, CourseError::TooFewRuns { cell: "a".into(), runs: 2 });
         assert!(error.to_string().contains("2 of the runs"));
-        let error = course(&all, "x", Metric::Rate).unwrap_err();
-        assert_eq!(error, CourseError::NoCell { cell: "x".into(), known: vec!["a".into()] });
+        let error = course(&course_runs, "x", Metric::Rate).unwrap_err();
+        assert_eq!(error, CourseError::NoCell { cell: "x".into(), cells: vec!["a".into()] });
     }
 }

@@ -83,10 +83,10 @@ const fn yes(is: bool) -> &'static str {
 /// The facts that are not the same in all of these runs: first those of the runs, then those of each target, and the words of
 /// the command line that not all have.
 pub fn differences(runs: &[&Record]) -> Vec<Difference> {
-    let mut found: Vec<Difference> = Vec::new();
+    let mut differences: Vec<Difference> = Vec::new();
     let mut add = |what: String, values: Vec<Option<String>>| {
         if values.windows(2).any(|pair| pair[0] != pair[1]) {
-            found.push(Difference { what, values });
+            differences.push(Difference { what, values });
         }
     };
     for (what, fact) in RUN {
@@ -94,19 +94,19 @@ pub fn differences(runs: &[&Record]) -> Vec<Difference> {
     }
     let targets = runs.iter().map(|run| run.targets.len()).max().unwrap_or(0);
     for index in 0..targets {
-        let of = |fact: &dyn Fn(&Target) -> Option<String>| -> Vec<Option<String>> {
+        let in_each_run = |fact: &dyn Fn(&Target) -> Option<String>| -> Vec<Option<String>> {
             runs.iter().map(|run| run.targets.get(index).and_then(fact)).collect()
         };
         let lead = if targets > 1 { format!("target {index}: ") } else { String::new() };
         for (what, fact) in TARGET {
-            add(format!("{lead}{what}"), of(fact));
+            add(format!("{lead}{what}"), in_each_run(fact));
         }
-        let options = of(&|target| Some(target.filesystem.as_ref()?.options.clone()));
+        let options = in_each_run(&|target| Some(target.filesystem.as_ref()?.options.clone()));
         add(format!("{lead}mount options"), own_words(&options, ','));
     }
     let commands: Vec<Option<String>> = runs.iter().map(|run| Some(command(run))).collect();
     add("command line".into(), own_words(&commands, ' '));
-    found
+    differences
 }
 
 /// The words of a command line that shape what is measured: not the program, its targets, or where the answer goes; nor the seed,
@@ -154,26 +154,26 @@ mod tests {
         record("2026-03-01T10:00:00Z", vec![cell("a")])
     }
 
-    fn found(change: impl FnOnce(&mut Record)) -> Vec<(String, Vec<Option<String>>)> {
+    fn differences_after(change: impl FnOnce(&mut Record)) -> Vec<(String, Vec<Option<String>>)> {
         let (base, mut other) = (run(), run());
         change(&mut other);
-        let all = differences(&[&base, &other]);
-        all.into_iter().map(|one| (one.what, one.values)).collect()
+        let differing = differences(&[&base, &other]);
+        differing.into_iter().map(|difference| (difference.what, difference.values)).collect()
     }
 
     #[test]
     fn the_same_run_differs_in_nothing() {
-        assert_eq!(found(|run| run.id = "another".into()), []);
+        assert_eq!(differences_after(|run| run.id = "another".into()), []);
     }
 
     #[test]
     fn what_was_changed_is_named_with_both_values() {
-        let scheduler = found(|run| {
+        let scheduler = differences_after(|run| {
             run.targets[0].device.as_mut().unwrap().scheduler = Some("none".into());
         });
         assert_eq!(scheduler[0].0, "scheduler");
         assert_eq!(scheduler[0].1[1].as_deref(), Some("none"));
-        let facts = found(|run| {
+        let facts = differences_after(|run| {
             run.simulated_ns = Some(1);
             run.rdsk_version = "9".into();
             run.host.as_mut().unwrap().kernel = "7.0".into();
@@ -192,13 +192,13 @@ mod tests {
         base.command = ["rdsk", "run", "/dev/sda", "--json", "a.json"].map(String::from).into();
         other.command =
             ["rdsk", "run", "/dev/sda", "--budget", "20s", "--json", "b.json"].map(String::from).into();
-        let all = differences(&[&base, &other]);
-        assert_eq!(all[0].values, [Some("relatime".into()), Some("noatime".into())]);
+        let differing = differences(&[&base, &other]);
+        assert_eq!(differing[0].values, [Some("relatime".into()), Some("noatime".into())]);
         assert_eq!(
-            (all[1].what.as_str(), &all[1].values),
+            (differing[1].what.as_str(), &differing[1].values),
             ("command line", &vec![None, Some("--budget 20s".into())])
         );
-        assert_eq!(all.len(), 2);
+        assert_eq!(differing.len(), 2);
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
             run.targets.push(second);
         }
         other.targets[1].size_bytes = 512;
-        let all = differences(&[&base, &other]);
-        assert_eq!(all.iter().map(|one| one.what.as_str()).collect::<Vec<_>>(), ["target 1: size"]);
+        let differing = differences(&[&base, &other]);
+        assert_eq!(differing.iter().map(|one| one.what.as_str()).collect::<Vec<_>>(), ["target 1: size"]);
     }
 }

@@ -73,11 +73,7 @@ fn rate(cell: &CellRecord) -> Option<Estimate> {
     let half_width = rounds_interval(&timed_rates(cell), &[])
         // A round that takes longer counts for more in the rate, and as one of many in the interval.
         .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()));
-    Some(Estimate {
-        mean,
-        low: half_width.map(|half| (mean - half).max(0.0)),
-        high: half_width.map(|half| mean + half),
-    })
+    Some(Estimate::around(mean, half_width))
 }
 
 fn percentile(
@@ -86,17 +82,17 @@ fn percentile(
     range: fn(&rdsk_model::PercentileRanges) -> Option<PercentileRange>,
 ) -> Option<Estimate> {
     let mean = value(latency).filter(|&ns| ns > 0)? as f64;
-    let found = latency.ranges.as_ref().and_then(range);
+    let range = latency.ranges.as_ref().and_then(range);
     let end = |end: Option<u64>| end.map(|ns| ns as f64);
     // The percentile and its range are read from buckets; the range never leaves the percentile out.
     Some(Estimate {
         mean,
-        low: found.and_then(|range| end(range.low)).map(|low| low.min(mean)),
-        high: found.and_then(|range| end(range.high)).map(|high| high.max(mean)),
+        low: range.and_then(|range| end(range.low)).map(|low| low.min(mean)),
+        high: range.and_then(|range| end(range.high)).map(|high| high.max(mean)),
     })
 }
 
-/// A figure of a cell with what may have been told like it. A percentile is read from the buckets of a histogram. A rate is that of
+/// A figure of a cell with what may have been said like it. A percentile is read from the buckets of a histogram. A rate is that of
 /// whole I/Os over the time to the return of the last, to the nanosecond, and no step rounds it; but where a part is cut out, the
 /// I/O that is under way at the cut counts as a whole or not at all.
 pub(crate) fn stepped(cell: &CellRecord, metric: Metric) -> Option<Stepped> {
@@ -147,9 +143,9 @@ mod tests {
             1_000_000_000,
             6_000_000_000,
         );
-        let found = figure(&write, Metric::Rate).unwrap();
-        assert!((found.mean - f64::from(100 << 20)).abs() < 1.0, "{found:?}");
-        assert_eq!(found.low, None, "one visit has no interval");
+        let measured = figure(&write, Metric::Rate).unwrap();
+        assert!((measured.mean - f64::from(100 << 20)).abs() < 1.0, "{measured:?}");
+        assert_eq!(measured.low, None, "one visit has no interval");
     }
 
     /// The rate over all rounds is not the mean of theirs where slow rounds take longer; its interval reaches that mean.
@@ -164,10 +160,10 @@ mod tests {
         write.result.visits = (0..24).map(visit).collect();
         write.result.bytes = Some(2400 << 20);
         write.result.to_stable_ns = Some(90_000_000_000);
-        let (found, mib) = (figure(&write, Metric::Rate).unwrap(), f64::from(1 << 20));
+        let (measured, mib) = (figure(&write, Metric::Rate).unwrap(), f64::from(1 << 20));
         let of_rounds = (18.0 * 100.0 + 6.0 * 100.0 / 12.0) / 24.0 * mib;
-        assert!((found.mean / mib - 2400.0 / 90.0).abs() < 1e-6, "{found:?}");
-        assert!(found.high.unwrap() >= of_rounds * (1.0 - 1e-9), "{found:?} and {of_rounds}");
+        assert!((measured.mean / mib - 2400.0 / 90.0).abs() < 1e-6, "{measured:?}");
+        assert!(measured.high.unwrap() >= of_rounds * (1.0 - 1e-9), "{measured:?} and {of_rounds}");
     }
 
     #[test]
@@ -197,7 +193,7 @@ mod tests {
         latency.p99 = Some(2_000_000);
         let range = PercentileRange { low: Some(1_900_000), high: None };
         latency.ranges = Some(PercentileRanges { p99: Some(range), ..PercentileRanges::default() });
-        let found = figure(&read, Metric::P99).unwrap();
-        assert_eq!((found.mean, found.low, found.high), (2e6, Some(1.9e6), None));
+        let measured = figure(&read, Metric::P99).unwrap();
+        assert_eq!((measured.mean, measured.low, measured.high), (2e6, Some(1.9e6), None));
     }
 }

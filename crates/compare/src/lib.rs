@@ -8,7 +8,6 @@ mod condition;
 mod course;
 mod differing;
 mod figure;
-mod latency_spread;
 mod log_ratio;
 mod matching;
 mod missing;
@@ -16,7 +15,6 @@ mod repeated;
 mod spread;
 #[cfg(test)]
 mod testing;
-mod time;
 
 pub use change::{Answer, CellChange, Certainty, Change, Unknown};
 pub use compared::{Basis, Compared, MOST_OCTAVES, RunPair, compare};

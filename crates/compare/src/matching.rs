@@ -26,7 +26,7 @@ pub fn matching<'a>(base: &'a Record, other: &'a Record) -> Matched<'a> {
     for cell in base.cells.iter().filter(|cell| ran(cell)) {
         let is_alike = |other_cell: &&CellRecord| is_alike((base, cell), (other, other_cell));
         let alike: Vec<usize> = (0..free.len()).filter(|&place| is_alike(&free[place])).collect();
-        // Two cells of one experiment may ask the same for different reasons; their ids tell them apart.
+        // Two cells of one experiment may ask the same for different reasons; their ids distinguish them.
         let same_id = alike.iter().copied().find(|&place| free[place].id == cell.id);
         match same_id.or(alike.first().copied()) {
             Some(place) => matched.pairs.push((cell, free.remove(place))),
@@ -62,7 +62,7 @@ pub(crate) fn is_alike(
         && (a.block_bytes, a.align_bytes, a.shift_bytes) == (b.block_bytes, b.align_bytes, b.shift_bytes)
         && (a.queue_depth, a.streams, a.stagger_ns, a.range)
             == (b.queue_depth, b.streams, b.stagger_ns, b.range)
-        // What neither document tells may differ.
+        // What neither document says may differ.
         && [a, b].iter().all(|workload| workload.untold.iter().all(|&word| word == Untold::Engine))
         && a.targets == b.targets
         && are_points_alike(a.points.as_ref(), b.points.as_ref())
@@ -82,7 +82,7 @@ fn are_points_alike(a: Option<&Points>, b: Option<&Points>) -> bool {
 
 fn is_span_alike((base, a): (&Record, &Workload), (other, b): (&Record, &Workload)) -> bool {
     let is_sequential = a.pattern == Pattern::Sequential && a.points.is_none();
-    // Of two places that nobody knows, none is that of the other.
+    // Of two places that are unknown, none is that of the other.
     let is_same_place = a.known_offset_bytes().is_some() && a.offset_bytes == b.offset_bytes;
     let is_same = is_same_place && (is_sequential || a.span_bytes == b.span_bytes);
     is_same || (is_whole(base, a) && is_whole(other, b))

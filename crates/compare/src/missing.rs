@@ -61,7 +61,7 @@ impl WhyMissing {
     }
 
     /// Of a cell that ran and has no such figure.
-    pub(crate) fn of(cell: &CellRecord, metric: Metric) -> Self {
+    pub(crate) fn of_figure(cell: &CellRecord, metric: Metric) -> Self {
         let Some(p) = metric.share() else { return Self::NoFigure };
         let count = cell.result.latency_ns.as_ref().map_or(0, |latency| latency.count);
         if Histogram::has_enough(count, p) {
@@ -76,7 +76,7 @@ impl WhyMissing {
     }
 }
 
-/// Whether the figure of a cell is that of nothing: nobody moved the bytes, or the cell was cut off.
+/// Whether the figure of a cell is that of nothing: no device moved the bytes, or the cell was cut off.
 pub(crate) fn is_of_nothing(cell: &CellRecord) -> bool {
     why_of_nothing(cell).is_some()
 }
@@ -84,9 +84,9 @@ pub(crate) fn is_of_nothing(cell: &CellRecord) -> bool {
 /// Why the figure of a cell is that of nothing.
 pub(crate) fn why_of_nothing(cell: &CellRecord) -> Option<&'static str> {
     match cell.verdict.as_ref().map(|verdict| verdict.code) {
-        None => Some("the cell has no verdict there"),
-        Some(VerdictCode::Hole) => Some("the cell read a hole there, which no device answers"),
-        Some(VerdictCode::Incomplete) => Some("the cell was cut off there"),
+        None => Some("the test has no judgement there"),
+        Some(VerdictCode::Hole) => Some("the test read unallocated blocks there, which no device answers"),
+        Some(VerdictCode::Incomplete) => Some("the test was cut off there"),
         Some(_) => None,
     }
 }

@@ -3,12 +3,11 @@
 //! read from.
 
 use crate::change::Unknown;
-use crate::compared::{Basis, Candidate, Compared, Side, corrected};
+use crate::compared::{Basis, Candidate, Compared, Side, between_s, corrected};
 use crate::figure::{Metric, stepped};
 use crate::log_ratio::LogRatio;
 use crate::matching::{Matched, is_alike, matching};
 use crate::missing::{Missing, OneRun, WhyMissing, why_of_nothing};
-use crate::time;
 use rdsk_analysis::metrics::{is_of_memory, ran};
 use rdsk_analysis::overall::Average;
 use rdsk_model::{CellRecord, Record};
@@ -28,20 +27,20 @@ pub fn repeated<'a>(base: &'a [Record], other: &'a [Record]) -> Option<Compared<
     let lost = lost(base, other, &matched);
     let pairs = base.len().min(other.len());
     let basis = Basis::Pairs { pairs, alone: base.len().max(other.len()) - pairs };
-    let candidates = matched.pairs.iter().map(|(one, two)| {
-        let of = |metric| candidate((base, one), (other, two), metric);
-        Metric::ALL.into_iter().filter_map(of).collect()
+    let candidates = matched.pairs.iter().map(|(cell, partner)| {
+        let candidate_of = |metric| candidate((base, cell), (other, partner), metric);
+        Metric::ALL.into_iter().filter_map(candidate_of).collect()
     });
-    let found = candidates.collect();
+    let candidates = candidates.collect();
     let average = average(base, other, &matched);
     let side = Side { base: first, other: first_other, basis, lost, average };
-    Some(corrected(vec![(side, matched, found)]))
+    Some(corrected(vec![(side, matched, candidates)]))
 }
 
 /// A figure of a cell in every pair of runs that has it.
 fn candidate(
-    (base, one): (&[Record], &CellRecord),
-    (other, two): (&[Record], &CellRecord),
+    (base, cell): (&[Record], &CellRecord),
+    (other, partner): (&[Record], &CellRecord),
     metric: Metric,
 ) -> Option<Candidate> {
     let pairs: Vec<SteppedPair> = base
@@ -49,9 +48,9 @@ fn candidate(
         .zip(other)
         .enumerate()
         .filter_map(|(place, (base_run, other_run))| {
-            let a = value((&base[0], one), base_run, metric).ok()?;
-            let b = value((&other[0], two), other_run, metric).ok()?;
-            let began = time::between_s(&base[0], base_run).unwrap_or(place as f64);
+            let a = value((&base[0], cell), base_run, metric).ok()?;
+            let b = value((&other[0], partner), other_run, metric).ok()?;
+            let began = between_s(&base[0], base_run).unwrap_or(place as f64);
             Some((began, b, a))
         })
         .collect();
@@ -96,7 +95,7 @@ fn average(base: &[Record], other: &[Record], matched: &Matched<'_>) -> Option<A
         Some(Stepped { value: of(|one| one.value)?, least: of(|one| one.least)?, most: of(|one| one.most)? })
     };
     let pair = |(place, (base_run, _)): (usize, (&Record, &Record))| {
-        let began = time::between_s(&base[0], base_run).unwrap_or(place as f64);
+        let began = between_s(&base[0], base_run).unwrap_or(place as f64);
         Some((began, middle(place, 1)?, middle(place, 0)?))
     };
     let pairs: Vec<SteppedPair> = runs().enumerate().map(pair).collect::<Option<_>>()?;
@@ -108,36 +107,36 @@ fn average(base: &[Record], other: &[Record], matched: &Matched<'_>) -> Option<A
 /// The figure of the cell of a run that is the same as a cell of another one.
 fn value((first, cell): CellOfRun<'_>, run: &Record, metric: Metric) -> Result<Stepped, WhyMissing> {
     let same = |other: &&CellRecord| other.id == cell.id && is_alike((first, cell), (run, other));
-    let found = run.cells.iter().find(same);
-    let Some(found) = found.filter(|cell| ran(cell)) else { return Err(WhyMissing::of_unmeasured(found)) };
-    if let Some(why) = why_of_nothing(found) {
+    let same = run.cells.iter().find(same);
+    let Some(same) = same.filter(|cell| ran(cell)) else { return Err(WhyMissing::of_unmeasured(same)) };
+    if let Some(why) = why_of_nothing(same) {
         return Err(WhyMissing::OfNothing(why));
     }
-    let figure = stepped(found, metric).filter(|figure| figure.least > 0.0);
-    figure.ok_or_else(|| WhyMissing::of(found, metric))
+    let figure = stepped(same, metric).filter(|figure| figure.least > 0.0);
+    figure.ok_or_else(|| WhyMissing::of_figure(same, metric))
 }
 
 /// The figures that a run of the baseline has and another run of either side does not. Its pair is left out, and runs that became too
 /// slow for a figure would otherwise pass for runs like those that have it.
 fn lost<'a>(base: &'a [Record], other: &'a [Record], matched: &Matched<'a>) -> Vec<Missing<'a>> {
-    let mut found = Vec::new();
-    for (one, two) in cells_of_both(base, other, matched) {
+    let mut missing = Vec::new();
+    for (of_base_run, two) in cells_of_both(base, other, matched) {
         for metric in Metric::ALL {
             let without = |cell: CellOfRun<'a>, runs: &[Record]| -> Vec<Option<WhyMissing>> {
                 runs.iter().map(|run| value(cell, run, metric).err()).collect()
             };
-            let of_base = without(one, base);
+            let of_base = without(of_base_run, base);
             if of_base.iter().all(Option::is_some) {
                 continue;
             }
             let of_base = (1..).map(OneRun::Base).zip(of_base);
             let of_other = (1..).map(OneRun::Other).zip(without(two, other));
-            found.extend(of_base.chain(of_other).filter_map(|(run, why)| {
-                Some(Missing { pair: 0, run: Some(run), cell: one.1, metric, why: why? })
+            missing.extend(of_base.chain(of_other).filter_map(|(run, why)| {
+                Some(Missing { pair: 0, run: Some(run), cell: of_base_run.1, metric, why: why? })
             }));
         }
     }
-    found
+    missing
 }
 
 /// Every cell that ran in a run of the baseline, with the one that the other side has for it; with itself where no run has one.
@@ -146,14 +145,14 @@ fn cells_of_both<'a>(
     other: &'a [Record],
     matched: &Matched<'a>,
 ) -> Vec<(CellOfRun<'a>, CellOfRun<'a>)> {
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
-    let mut all = Vec::new();
+    let mut ids: BTreeSet<&str> = BTreeSet::new();
+    let mut cells = Vec::new();
     for run in base {
         for cell in run.cells.iter().filter(|cell| ran(cell)) {
-            if !seen.insert(&cell.id) {
+            if !ids.insert(&cell.id) {
                 continue;
             }
-            let partner = matched.pairs.iter().find(|(one, _)| std::ptr::eq(*one, cell));
+            let partner = matched.pairs.iter().find(|(paired, _)| std::ptr::eq(*paired, cell));
             let partner = match partner {
                 Some((_, two)) => other.first().map(|first| (first, *two)),
                 None => other.iter().find_map(|run| {
@@ -161,10 +160,10 @@ fn cells_of_both<'a>(
                     Some((run, run.cells.iter().find(same)?))
                 }),
             };
-            all.push(((run, cell), partner.unwrap_or((run, cell))));
+            cells.push(((run, cell), partner.unwrap_or((run, cell))));
         }
     }
-    all
+    cells
 }
 
 #[cfg(test)]
@@ -178,17 +177,17 @@ mod tests {
     use rdsk_stats::rng::SplitMix64;
 
     fn runs(rates: &[f64]) -> Vec<Record> {
-        let one = |(minute, rate): (usize, &f64)| {
+        let run_of_minute = |(minute, rate): (usize, &f64)| {
             let rates = [rate * 0.9, rate * 1.1, *rate];
             record(&format!("2026-03-01T10:{minute:02}:00Z"), vec![with_rates(cell("a"), &rates)])
         };
-        rates.iter().enumerate().map(one).collect()
+        rates.iter().enumerate().map(run_of_minute).collect()
     }
 
     fn answer(base: &[f64], other: &[f64]) -> (Answer, f64) {
         let (base, other) = (runs(base), runs(other));
-        let found = repeated(&base, &other).unwrap();
-        let change = found.pairs[0].cells[0].of(Metric::Rate).unwrap();
+        let compared = repeated(&base, &other).unwrap();
+        let change = compared.pairs[0].cells[0].change(Metric::Rate).unwrap();
         (change.answer(), change.ratio())
     }
 
@@ -197,8 +196,8 @@ mod tests {
         let drifting = [100.0, 60.0, 140.0, 90.0, 75.0];
         let slower: Vec<f64> =
             drifting.iter().zip([0.95, 0.952, 0.948, 0.951, 0.949]).map(|(a, b)| a * b).collect();
-        let (found, ratio) = answer(&drifting, &slower);
-        assert_eq!(found, Answer::Slower);
+        let (drift, ratio) = answer(&drifting, &slower);
+        assert_eq!(drift, Answer::Slower);
         assert!((ratio - 0.95).abs() < 1e-3, "{ratio}");
     }
 
@@ -225,7 +224,7 @@ mod tests {
         // √(1.2 · 1.05) times the geometric mean of the states, by hand.
         assert!((average.ratio - 1.122_45).abs() < 2e-4, "{average:?}");
         // Two tests with one state are no surer than one of them.
-        let alone = found.pairs[0].cells[0].of(Metric::Rate).unwrap().certainty.unwrap().interval;
+        let alone = found.pairs[0].cells[0].change(Metric::Rate).unwrap().certainty.unwrap().interval;
         let width = |(low, high): (f64, f64)| (high / low).ln();
         assert!(
             (width((average.low, average.high)) / width(alone) - 1.0).abs() < 1e-3,
@@ -248,9 +247,9 @@ mod tests {
         let mut histogram = Histogram::new();
         histogram.record_n(rdsk_analysis::metrics::whole(ns), 1_999);
         histogram.record(1_000_000);
-        let mut one = with_rates(cell("a"), &[90.0, 110.0, 100.0]);
-        one.result.latency_ns = Some(Latency::from(&histogram));
-        record(&format!("2026-03-01T10:{minute:02}:00Z"), vec![one])
+        let mut cell = with_rates(cell("a"), &[90.0, 110.0, 100.0]);
+        cell.result.latency_ns = Some(Latency::from(&histogram));
+        record(&format!("2026-03-01T10:{minute:02}:00Z"), vec![cell])
     }
 
     /// The edge between two buckets of 0.64 %.
@@ -263,24 +262,24 @@ mod tests {
         for pairs in 3..=6 {
             let side = |ns: f64| -> Vec<Record> { (0..pairs).map(|minute| timed(minute, ns)).collect() };
             let (base, other) = (side(EDGE_NS * 0.999), side(EDGE_NS * 1.001));
-            let found = repeated(&base, &other).unwrap();
+            let compared = repeated(&base, &other).unwrap();
             for metric in [Metric::P50, Metric::P99] {
-                let change = found.pairs[0].cells[0].of(metric).unwrap();
+                let change = compared.pairs[0].cells[0].change(metric).unwrap();
                 let certainty = change.certainty.unwrap();
                 assert!(change.ratio() > 1.006, "{pairs} pairs: {}", change.ratio());
                 assert_eq!((change.answer(), certainty.p_value), (Answer::NoDifferenceSeen, 1.0));
                 let (low, high) = certainty.interval;
                 assert!(low < 1.0 && 1.012 < high, "{pairs} pairs: {low} {high}");
             }
-            assert!(judge(&found, std::slice::from_ref(&condition))[0].met.is_empty());
+            assert!(judge(&compared, std::slice::from_ref(&condition))[0].met.is_empty());
             let slow = side(EDGE_NS * 1.05);
-            let found = repeated(&base, &slow).unwrap();
-            assert_eq!(found.pairs[0].cells[0].of(Metric::P50).unwrap().answer(), Answer::Slower);
-            assert!(!judge(&found, std::slice::from_ref(&condition))[0].met.is_empty(), "{pairs} pairs");
+            let compared = repeated(&base, &slow).unwrap();
+            assert_eq!(compared.pairs[0].cells[0].change(Metric::P50).unwrap().answer(), Answer::Slower);
+            assert!(!judge(&compared, std::slice::from_ref(&condition))[0].met.is_empty(), "{pairs} pairs");
         }
     }
 
-    /// Two devices whose medians scatter by so much, the one below an edge and the other above it by as much as no bucket tells.
+    /// Two devices whose medians scatter by so much, the one below an edge and the other above it by as much as no bucket says.
     #[test]
     fn equal_medians_around_an_edge_are_seldom_called_different() {
         const TRIALS: u64 = 150;
@@ -302,8 +301,8 @@ mod tests {
                     (0..pairs).map(run).collect()
                 };
                 let (base, other) = (side(-off), side(off));
-                let found = repeated(&base, &other).unwrap();
-                let answer = found.pairs[0].cells[0].of(Metric::P50).unwrap().answer();
+                let compared = repeated(&base, &other).unwrap();
+                let answer = compared.pairs[0].cells[0].change(Metric::P50).unwrap().answer();
                 answer != Answer::NoDifferenceSeen
             };
             let different = (0..TRIALS).filter(is_different).count();
@@ -317,9 +316,9 @@ mod tests {
         let base = runs(&[100.0; 3]);
         let mut other = runs(&[200.0, 201.0, 199.0]);
         other.iter_mut().for_each(|run| run.cells[0].workload.queue_depth = 8);
-        let found = repeated(&base, &other).unwrap();
-        let cell = &found.pairs[0].cells[0];
-        assert_eq!(cell.of(Metric::Rate).unwrap().answer(), Answer::Faster);
+        let compared = repeated(&base, &other).unwrap();
+        let cell = &compared.pairs[0].cells[0];
+        assert_eq!(cell.change(Metric::Rate).unwrap().answer(), Answer::Faster);
         assert_eq!(cell.remarks(), ["depth 1 → 8"]);
     }
 
@@ -327,8 +326,8 @@ mod tests {
     fn a_pair_in_which_a_cell_failed_is_left_out() {
         let (base, mut other) = (runs(&[100.0; 4]), runs(&[50.0, 50.1, 49.9, 400.0]));
         other[3].cells[0].verdict = None;
-        let found = repeated(&base, &other).unwrap();
-        let change = found.pairs[0].cells[0].of(Metric::Rate).unwrap();
+        let compared = repeated(&base, &other).unwrap();
+        let change = compared.pairs[0].cells[0].change(Metric::Rate).unwrap();
         assert!((change.ratio() - 0.5).abs() < 1e-3 && change.answer() == Answer::Slower);
     }
 
@@ -347,8 +346,9 @@ mod tests {
 
     /// Which runs lack which figure, and why.
     fn lost_of(found: &Compared<'_>) -> Vec<(Metric, OneRun, String)> {
-        let one = |one: &Missing<'_>| (one.metric, one.run.unwrap(), one.why.words());
-        found.pairs[0].lost.iter().map(one).collect()
+        let in_words =
+            |in_words: &Missing<'_>| (in_words.metric, in_words.run.unwrap(), in_words.why.words());
+        found.pairs[0].lost.iter().map(in_words).collect()
     }
 
     /// The pairs that are left say nothing of the runs that became too slow to have the figure.
@@ -356,19 +356,19 @@ mod tests {
     fn a_figure_that_some_runs_lack_is_named_and_leaves_a_condition_open() {
         let condition: Condition = "p99:slower>10%".parse().unwrap();
         let (base, other) = (without_p99(&[]), without_p99(&[2, 5]));
-        let found = repeated(&base, &other).unwrap();
-        let change = found.pairs[0].cells[0].of(Metric::P99).unwrap();
+        let compared = repeated(&base, &other).unwrap();
+        let change = compared.pairs[0].cells[0].change(Metric::P99).unwrap();
         assert_eq!((change.pairs, change.answer()), (Some((3, 5)), Answer::NoDifferenceSeen));
         let lacks = |run| (Metric::P99, run, "460 I/Os, 1000 are needed".to_owned());
-        assert_eq!(lost_of(&found), [2, 5].map(|number| lacks(OneRun::Other(number))));
-        let judgements = judge(&found, std::slice::from_ref(&condition));
+        assert_eq!(lost_of(&compared), [2, 5].map(|number| lacks(OneRun::Other(number))));
+        let judgements = judge(&compared, std::slice::from_ref(&condition));
         let judgement = &judgements[0];
         assert!(judgement.met.is_empty() && judgement.unsure.is_empty(), "{judgement:?}");
         assert!(judgement.missing.len() == 2 && judgement.is_open(), "{judgement:?}");
         // The first run of the baseline has it no more than those of the other side.
         let (base, other) = (without_p99(&[1]), without_p99(&[5]));
-        let found = repeated(&base, &other).unwrap();
-        assert_eq!(lost_of(&found), [OneRun::Base(1), OneRun::Other(5)].map(lacks));
+        let compared = repeated(&base, &other).unwrap();
+        assert_eq!(lost_of(&compared), [OneRun::Base(1), OneRun::Other(5)].map(lacks));
         // What no run of the baseline has is not lost.
         let (base, other) = (without_p99(&[1, 2, 3, 4, 5]), without_p99(&[]));
         assert!(lost_of(&repeated(&base, &other).unwrap()).is_empty());
@@ -381,30 +381,34 @@ mod tests {
         let failed = &mut other[0].cells[0].result;
         (failed.ops, failed.why) = (Some(0), "input/output error".into());
         other[2].cells[0].verdict = None;
-        let found = repeated(&base, &other).unwrap();
+        let compared = repeated(&base, &other).unwrap();
         let of_rate: Vec<(Metric, OneRun, String)> =
-            lost_of(&found).into_iter().filter(|(metric, ..)| *metric == Metric::Rate).collect();
+            lost_of(&compared).into_iter().filter(|(metric, ..)| *metric == Metric::Rate).collect();
         let rate = |run, why: &str| (Metric::Rate, run, why.to_owned());
         let expected = [
             rate(OneRun::Other(1), "not measured: input/output error"),
-            rate(OneRun::Other(3), "the cell has no verdict there"),
+            rate(OneRun::Other(3), "the test has no judgement there"),
         ];
         assert_eq!(of_rate, expected);
         let (mut base, mut other) = (runs(&[100.0; 3]), runs(&[100.0; 3]));
         for run in base[1..].iter_mut().chain(&mut other) {
             run.cells.push(with_rates(cell("b"), &[100.0; 3]));
         }
-        let found = repeated(&base, &other).unwrap();
-        assert!(lost_of(&found).contains(&rate(OneRun::Base(1), "not measured")), "{:?}", lost_of(&found));
-        assert!(found.pairs[0].lost.iter().all(|one| one.cell.id == "b"));
+        let compared = repeated(&base, &other).unwrap();
+        assert!(
+            lost_of(&compared).contains(&rate(OneRun::Base(1), "not measured")),
+            "{:?}",
+            lost_of(&compared)
+        );
+        assert!(compared.pairs[0].lost.iter().all(|one| one.cell.id == "b"));
     }
 
     #[test]
     fn runs_without_a_partner_are_counted() {
         let (base, other) = (runs(&[100.0; 4]), runs(&[100.0; 3]));
-        let found = repeated(&base, &other).unwrap();
-        assert_eq!(found.pairs[0].basis, Basis::Pairs { pairs: 3, alone: 1 });
-        let change = found.pairs[0].cells[0].of(Metric::Rate).unwrap();
+        let compared = repeated(&base, &other).unwrap();
+        assert_eq!(compared.pairs[0].basis, Basis::Pairs { pairs: 3, alone: 1 });
+        let change = compared.pairs[0].cells[0].change(Metric::Rate).unwrap();
         assert_eq!(change.pairs, Some((3, 3)));
     }
 }

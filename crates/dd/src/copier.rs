@@ -1,15 +1,17 @@
-//! The copy: skip, seek, and block after block read, padded and written. It opens nothing.
+//! A copy from its first read to its last close: skip, seek, block after block, the flush that was asked for, what the page cache is to
+//! drop, and the times. It opens nothing.
 
 use crate::operands::{Amount, Operands, Status};
-use crate::side::Side;
-use crate::signals::{Done, Failure, Signals};
+use crate::side::{Calls, Side, Timer};
+use crate::signals::{Done, Failure, Signals, retried};
 use crate::summary::{self, Counts};
-use crate::timer::Timer;
 use rdsk_model::Clock;
-use rdsk_sys::memory::FreshPages;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
+
+/// Direct I/O takes memory from the start of a page on.
+const PAGE_BYTES: usize = 4096;
 
 /// How often `status=progress` prints.
 const PROGRESS_NS: u64 = 1_000_000_000;
@@ -28,6 +30,41 @@ pub trait Terminal {
 pub trait Gate {
     /// For a call that is made at `now_ns` by the clock of the copy. If it may not, the copy ends as [refused](Failure::Refused).
     fn may_write(&self, output: BorrowedFd<'_>, now_ns: u64) -> bool;
+}
+
+/// What a copy did.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub result: Result<(), Failure>,
+    /// Blocks and bytes.
+    pub counts: Counts,
+    /// The reads.
+    pub input: Calls,
+    /// The writes.
+    pub output: Calls,
+    /// When its parts ended.
+    pub times: Times,
+}
+
+/// When the parts of a copy ended, by its clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// The start, just before the first read.
+    pub began_ns: u64,
+    /// When the flush began that the operands ask for; without one, as the next.
+    pub flush_from_ns: u64,
+    /// The return of the last call that transferred data or flushed it.
+    pub returned_ns: u64,
+    /// Both ends were closed: the end of the time in dd's line.
+    pub closed_ns: u64,
+}
+
+impl Times {
+    /// The time in dd's line.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.closed_ns.saturating_sub(self.began_ns)
+    }
 }
 
 /// One copy.
@@ -106,7 +143,72 @@ impl<'a> Copier<'a> {
         if is_open { Ok(()) } else { Err(Failure::Refused) }
     }
 
-    pub(crate) fn copy(&mut self) -> Done<()> {
+    /// Copies, flushes as the operands ask, and closes both ends. Errors were said; the counts were not printed.
+    pub fn run(mut self) -> Finished {
+        let copied = self.copy();
+        let flush_from_ns = self.timer.now_ns();
+        let has_gone =
+            matches!(copied, Err(Failure::Interrupted(_) | Failure::BrokenPipe | Failure::Refused));
+        let is_flushed = !has_gone && (self.operands.convert.is_fdatasync || self.must_fsync);
+        let flushed = if is_flushed { self.flush() } else { Ok(()) };
+        self.drop_caches();
+        let returned_ns = self.timer.now_ns();
+        let flush_from_ns = if is_flushed { flush_from_ns } else { returned_ns };
+        let has_failed = if self.has_failed { Err(Failure::Failed) } else { Ok(()) };
+        let Self { input, output, terminal, timer, began_ns, counts, .. } = self;
+        let names = [input.shown(), output.shown()];
+        let (input, closed_input) = input.close();
+        let (output, closed_output) = output.close();
+        let closed_ns = timer.now_ns();
+        let mut result = copied.and(flushed).and(has_failed);
+        for (closed, name) in [closed_input, closed_output].into_iter().zip(names) {
+            if let Err(errno) = closed {
+                terminal.say(&format!("closing {name} failed: {}", crate::errno_words(errno)));
+                result = result.and(Err(Failure::Failed));
+            }
+        }
+        let times = Times { began_ns, flush_from_ns, returned_ns, closed_ns };
+        Finished { result, counts, input, output, times }
+    }
+
+    fn flush(&mut self) -> Done<()> {
+        self.pass_gate()?;
+        let output = &self.output;
+        let mut flushed = Ok(());
+        if self.operands.convert.is_fdatasync {
+            flushed = retried(|| rustix::fs::fdatasync(output.fd()));
+        }
+        let has_no_call = matches!(flushed, Err(Errno::NOSYS | Errno::INVAL));
+        if has_no_call || (flushed.is_ok() && self.must_fsync) {
+            flushed = retried(|| rustix::fs::fsync(output.fd()));
+        }
+        flushed.map_err(|errno| {
+            let name = self.output.shown();
+            self.fail(Some(errno), &format!("flushing {name} failed"))
+        })
+    }
+
+    /// Of an output that was there before, what lies behind the copy stays. Where nothing is copied, this is what the operands are for,
+    /// and a pipe has nothing to drop.
+    fn drop_caches(&mut self) {
+        let Self { operands, is_at_end, .. } = *self;
+        let is_alone = operands.count.is_some_and(Amount::is_zero);
+        let to_end = [is_at_end, is_at_end && (is_alone || !operands.convert.is_no_truncate)];
+        let asked = [operands.input_flags.is_no_cache, operands.output_flags.is_no_cache];
+        for (side, (is_asked, to_end)) in
+            [&mut self.input, &mut self.output].into_iter().zip(asked.into_iter().zip(to_end))
+        {
+            if is_asked {
+                side.drop_rest(to_end);
+                if is_alone && side.offset.is_none() {
+                    self.terminal.say(&format!("{} has no pages to drop", side.shown()));
+                    self.has_failed = true;
+                }
+            }
+        }
+    }
+
+    fn copy(&mut self) -> Done<()> {
         let operands = self.operands;
         self.skip_input()?;
         self.seek_output()?;
@@ -114,14 +216,16 @@ impl<'a> Copier<'a> {
             self.is_at_end = true;
             return Ok(());
         }
-        let mut block = self.memory(operands.input_block_bytes)?;
-        let mut gathered = None;
-        if !operands.is_one_block {
-            gathered = Some((self.memory(operands.output_block_bytes)?, 0));
-        }
+        let mut input = self.memory(operands.input_block_bytes)?;
+        let block = from_page(&mut input);
+        let mut output = match operands.is_one_block {
+            true => None,
+            false => Some(self.memory(operands.output_block_bytes)?),
+        };
+        let mut gathered = output.as_mut().map(|output| (from_page(output), 0));
         while let Some(want) = self.wanted() {
             self.show_progress();
-            let Some(length) = self.next_block(&mut block, want)? else { break };
+            let Some(length) = self.next_block(block, want)? else { break };
             match &mut gathered {
                 None => self.write_as_read(&block[..length])?,
                 Some((output, filled)) => self.gather(output, filled, &block[..length])?,
@@ -133,10 +237,14 @@ impl<'a> Copier<'a> {
         self.extend_over_hole()
     }
 
-    /// Zeros for a block, from the start of a page on, as direct I/O needs it.
-    fn memory(&mut self, bytes: u64) -> Done<FreshPages> {
-        let pages = usize::try_from(bytes).ok().and_then(|bytes| FreshPages::new(bytes).ok());
-        pages.ok_or_else(|| self.fail(None, &format!("there is no memory for a block of {bytes} bytes")))
+    /// Zeros for a block, and what [`from_page`] leaves out.
+    fn memory(&mut self, bytes: u64) -> Done<Vec<u8>> {
+        let length = usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_add(PAGE_BYTES));
+        // Asked for first, so that a block beyond all memory ends the copy and not the process.
+        let length = length.filter(|&length| Vec::<u8>::new().try_reserve_exact(length).is_ok());
+        length
+            .map(|length| vec![0; length])
+            .ok_or_else(|| self.fail(None, &format!("there is no memory for a block of {bytes} bytes")))
     }
 
     /// Bytes to read next; `None` when the count is reached.
@@ -162,7 +270,8 @@ impl<'a> Copier<'a> {
             let sought = sought.map_err(|errno| self.fail(Some(errno), "cannot skip so much of the input"));
             return sought.map(|offset| self.input.offset = Some(offset));
         }
-        let mut block = self.memory(block_bytes)?;
+        let mut memory = self.memory(block_bytes)?;
+        let block = from_page(&mut memory);
         for want in
             (0..skip.blocks).map(|_| block_bytes).chain([skip.bytes].into_iter().filter(|&rest| rest > 0))
         {
@@ -237,4 +346,11 @@ impl<'a> Copier<'a> {
     pub(crate) fn is_output_direct(&self) -> bool {
         self.operands.output_flags.open.contains(OFlags::DIRECT)
     }
+}
+
+/// The block within its memory, which is longer by a page.
+fn from_page(memory: &mut [u8]) -> &mut [u8] {
+    let begin = memory.as_ptr().align_offset(PAGE_BYTES);
+    let end = memory.len() - PAGE_BYTES + begin;
+    &mut memory[begin..end]
 }

@@ -2,19 +2,15 @@
 //! explains nothing; it hands out what it did and how long each part took.
 
 mod copier;
-mod finish;
-mod number;
 mod open;
 mod operands;
 mod parse;
 mod side;
 mod signals;
 mod summary;
-mod timer;
 mod transfer;
 
-pub use copier::{Copier, Gate, Terminal};
-pub use finish::{Finished, Times};
+pub use copier::{Copier, Finished, Gate, Terminal, Times};
 pub use open::Opening;
 pub use operands::{Amount, Conversions, Flags, Operands, Status};
 pub use parse::{OperandError, parse};

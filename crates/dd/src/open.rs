@@ -1,4 +1,4 @@
-//! Opens the input and prepares the output as dd does: flags, creation, truncation. It looks at no device: whoever may write to one
+//! Opens the input and prepares the output as dd does: flags, creation, truncation. It looks at no device: the program that may write to one
 //! hands in the open file.
 
 use crate::copier::Terminal;

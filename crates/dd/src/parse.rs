@@ -1,7 +1,6 @@
 //! The operands of a dd command line: names, sizes, flags and conversions. What changes the data, and measures nothing, is not taken.
 //! It opens nothing.
 
-use crate::number;
 use crate::operands::{Amount, Conversions, Flags, Operands, Status};
 use rdsk_units::printable;
 use rustix::fs::OFlags;
@@ -57,21 +56,7 @@ const STATUS: &[(&str, Status)] =
     &[("none", Status::None), ("noxfer", Status::NoTransfer), ("progress", Status::Progress)];
 
 /// Words of dd on this system and on others that this loop does not take.
-const NOT_TAKEN: &[&str] = &[
-    "ascii",
-    "ebcdic",
-    "ibm",
-    "block",
-    "unblock",
-    "lcase",
-    "ucase",
-    "swab",
-    "binary",
-    "text",
-    "cio",
-    "nolinks",
-    "directory",
-];
+const NOT_TAKEN: &str = "ascii ebcdic ibm block unblock lcase ucase swab binary text cio nolinks directory";
 
 /// Parses operands in their order; of two of one name the later one counts.
 ///
@@ -128,7 +113,7 @@ impl Given {
         if !is_block && !matches!(name, "skip" | "iseek" | "seek" | "oseek" | "count") {
             return Err(wrong(format!("unknown operand {}=", printable(name))));
         }
-        let number = number::parse(value).filter(|&number| !is_block || (1..number::MOST).contains(&number));
+        let number = number(value).filter(|&number| !is_block || (1..MOST).contains(&number));
         let number = number.ok_or_else(|| wrong(format!("{name}={} is not a number", printable(value))))?;
         let counted = Number(number, value.contains('B'));
         match name {
@@ -192,9 +177,9 @@ fn each<T>(
     mut take: impl FnMut(&'static T),
 ) -> Result<(), OperandError> {
     for word in value.split(',') {
-        match table.iter().find(|(known, _)| *known == word) {
+        match table.iter().find(|(name, _)| *name == word) {
             Some((_, meaning)) => take(meaning),
-            None if NOT_TAKEN.contains(&word) => {
+            None if NOT_TAKEN.split(' ').any(|other| other == word) => {
                 return Err(OperandError::NotTaken(format!("{name}={word}")));
             }
             None => return Err(wrong(format!("{name}={} is unknown", printable(word)))),
@@ -205,6 +190,51 @@ fn each<T>(
 
 fn wrong(message: String) -> OperandError {
     OperandError::Wrong(message)
+}
+
+/// The greatest number that dd takes.
+const MOST: u64 = i64::MAX as u64;
+
+/// The whole text as a number; `None` for what is none, and for one that is too large. A suffix alone is one of it (`k` is 1024), a `B`
+/// after a letter makes it decimal (`kB` is 1000), a `B` behind the first factor says that bytes are counted, and `x` multiplies:
+/// `2x80x18b` are 1,474,560.
+fn number(text: &str) -> Option<u64> {
+    let mut factors = text.split('x');
+    let first = factors.next()?;
+    let in_bytes = first.strip_suffix('B').filter(|rest| !rest.ends_with('B'));
+    let first = factor(first).or_else(|| factor(in_bytes?))?;
+    let product = factors.try_fold(first, |product, text| product.checked_mul(factor(text)?))?;
+    (product <= MOST).then_some(product)
+}
+
+fn factor(text: &str) -> Option<u64> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let (digits, suffix) =
+        text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
+    let number = match (digits, suffix) {
+        ("", "") => None,
+        ("", _) => Some(1),
+        _ => digits.parse::<u64>().ok(),
+    };
+    number?.checked_mul(scale(suffix)?)
+}
+
+fn scale(suffix: &str) -> Option<u64> {
+    let mut letters = suffix.chars();
+    let power = match (letters.next(), letters.as_str()) {
+        (None | Some('c'), "") => return Some(1),
+        (Some('w'), "") => return Some(2),
+        (Some('b'), "") => return Some(512),
+        (Some('k'), _) => 1,
+        (Some(letter), _) => u32::try_from("KMGTPE".find(letter)?).ok()? + 1,
+        (None, _) => return None,
+    };
+    let base: u64 = match letters.as_str() {
+        "" | "iB" => 1024,
+        "B" | "D" => 1000,
+        _ => return None,
+    };
+    base.checked_pow(power)
 }
 
 #[cfg(test)]
@@ -252,6 +282,68 @@ mod tests {
         ] {
             let words = [OsString::from(line)];
             assert!(matches!(parse(&words), Err(OperandError::Wrong(_))), "{line}");
+        }
+    }
+
+    #[test]
+    fn suffixes_scale() {
+        let rows = [
+            ("7", 7),
+            ("+7", 7),
+            ("7c", 7),
+            ("7w", 14),
+            ("7b", 3584),
+            ("k", 1024),
+            ("7k", 7168),
+            ("7K", 7168),
+            ("7kB", 7000),
+            ("7KiB", 7168),
+            ("7KD", 7000),
+            ("2M", 2 << 20),
+            ("2MB", 2_000_000),
+            ("1G", 1 << 30),
+            ("1T", 1 << 40),
+            ("1P", 1 << 50),
+            ("1E", 1 << 60),
+            ("10B", 10),
+            ("2bB", 1024),
+            ("2x80x18b", 2 * 80 * 18 * 512),
+            ("0x10", 0),
+            ("2Bx3", 6),
+            ("2x3kB", 6000),
+            ("9223372036854775807", MOST),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(number(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        for text in [
+            "",
+            "+",
+            "x",
+            "1x",
+            "x1",
+            "-1",
+            "0x1F",
+            "1kk",
+            "2kBB",
+            "5i",
+            "1,5",
+            "12 ",
+            "B",
+            "2x3B",
+            "2x3bB",
+            "1Q",
+            "9223372036854775808",
+            "99999999999999999999",
+            "1Z",
+            "8E",
+            "9999999999x9999999999",
+        ] {
+            assert_eq!(number(text), None, "{text}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One end of a copy: an open file, its name, where it stands, and what was done to it. Errors are the kernel's.
 
 use crate::signals::Signals;
-use crate::timer::Timer;
+use rdsk_model::Clock;
 use rdsk_stats::Histogram;
 use rustix::event::PollFlags;
 use rustix::fs::{Advice, FileType, OFlags, SeekFrom};
@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 const RECENT: usize = 14;
 /// A call that took no longer was in flight in no pause of the process that shows ([`LongCall`]).
 const LONG_NS: u64 = 150_000_000;
-/// Bytes that are gathered before the page cache is told to drop them.
+/// Bytes that are gathered before the page cache is asked to drop them.
 const DROP_BYTES: u64 = 128 << 10;
 
 /// The input or the output of a copy.
@@ -28,7 +28,7 @@ pub struct Side {
     is_appended: bool,
     /// Whether a transfer may wait for another program: a pipe, a socket, a terminal.
     pub(crate) waits: bool,
-    /// What was transferred, and the page cache was not told to drop.
+    /// What was transferred, and which the page cache was not asked to drop.
     undropped_bytes: u64,
     pub(crate) calls: Calls,
     /// How long the last calls took that are not in the histogram yet. Each block of a copy drives most of what a processor's first
@@ -255,10 +255,48 @@ fn waits_for_others(fd: BorrowedFd<'_>) -> bool {
     }
 }
 
+/// The times of the calls of one copy. A plain copy does nothing between two calls, so that the end of one is the beginning of the next
+/// and the clock is read once for each.
+pub(crate) struct Timer<'a> {
+    clock: &'a dyn Clock,
+    /// Whether nothing is done between two calls.
+    is_plain: bool,
+    last_ns: Option<u64>,
+}
+
+impl<'a> Timer<'a> {
+    pub(crate) fn new(clock: &'a dyn Clock, is_plain: bool) -> Self {
+        Self { clock, is_plain, last_ns: None }
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// A call begins.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> u64 {
+        self.last_ns.take().unwrap_or_else(|| self.clock.now_ns())
+    }
+
+    /// It has ended.
+    #[inline]
+    pub(crate) fn end(&mut self) -> u64 {
+        let now_ns = self.clock.now_ns();
+        self.last_ns = Some(now_ns).filter(|_| self.is_plain);
+        now_ns
+    }
+
+    /// Something else was done since, such as printing.
+    pub(crate) fn forget(&mut self) {
+        self.last_ns = None;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{Clock, StopFlag};
+    use rdsk_model::StopFlag;
     use std::os::unix::fs::OpenOptionsExt as _;
     use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -58,7 +58,7 @@ impl Signals {
             // Empties it; what the signal asked for stands elsewhere.
             let _ = rustix::io::read(wake, &mut [0; 64]);
         }
-        // An error or a hang-up is for the transfer itself to tell.
+        // An error or a hang-up is for the transfer itself to say.
         !watched[0].revents().is_empty()
     }
 }

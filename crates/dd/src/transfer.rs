@@ -3,7 +3,6 @@
 use crate::copier::Copier;
 use crate::operands::Status;
 use crate::signals::{Done, Failure};
-use rdsk_sys::memory::FreshPages;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
@@ -130,12 +129,7 @@ impl Copier<'_> {
     }
 
     /// Adds bytes to the output's block, and writes it whenever it is full.
-    pub(crate) fn gather(
-        &mut self,
-        block: &mut FreshPages,
-        filled: &mut usize,
-        mut bytes: &[u8],
-    ) -> Done<()> {
+    pub(crate) fn gather(&mut self, block: &mut [u8], filled: &mut usize, mut bytes: &[u8]) -> Done<()> {
         while !bytes.is_empty() {
             let take = bytes.len().min(block.len() - *filled);
             block[*filled..*filled + take].copy_from_slice(&bytes[..take]);

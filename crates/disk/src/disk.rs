@@ -26,16 +26,10 @@ pub struct Disk {
     stream: Option<ReadStream>,
     segments: Segments,
     dirty: Dirty,
-    destaging: Destage,
+    /// Whether the write cache is being emptied.
+    is_destaging: bool,
     /// The last piece given to the arm; it occupies the cache until it is on the media.
     in_flight: InFlightWrite,
-}
-
-/// Whether the write cache is being emptied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Destage {
-    Resting,
-    Running,
 }
 
 impl Disk {
@@ -56,7 +50,7 @@ impl Disk {
             stream: None,
             segments: Segments::new(params.read_segments),
             dirty: Dirty::default(),
-            destaging: Destage::Resting,
+            is_destaging: false,
             in_flight: InFlightWrite::default(),
         }
     }
@@ -87,17 +81,6 @@ impl Disk {
             |extent: &Extent| Extent { first: extent.first - self.origin, end: extent.end - self.origin };
         let half_written = Some(self.in_flight.piece).filter(|_| self.in_flight.end_ns > now_ns as f64);
         half_written.iter().chain(self.dirty.extents.iter()).map(on_device).collect()
-    }
-
-    /// Discards everything that is not on the media, as a power failure does, and returns it.
-    pub fn cut_power(&mut self, now_ns: u64) -> Vec<Extent> {
-        let lost = self.volatile(now_ns);
-        self.dirty = Dirty::default();
-        self.segments = Segments::new(self.params.read_segments);
-        self.stream = None;
-        self.destaging = Destage::Resting;
-        self.in_flight = InFlightWrite::default();
-        lost
     }
 
     fn interface_ns(&self, range: &Extent) -> f64 {
@@ -305,8 +288,8 @@ impl Disk {
 
     /// Starts to destage, unless the arm already does; the need was not known before `now_ns`.
     fn destage_from(&mut self, now_ns: f64) {
-        if self.destaging == Destage::Resting {
-            self.destaging = Destage::Running;
+        if !self.is_destaging {
+            self.is_destaging = true;
             self.arm_free_ns = self.arm_free_ns.max(now_ns);
         }
     }
@@ -321,7 +304,7 @@ impl Disk {
         while !self.dirty.extents.is_empty() {
             done_ns = self.destage_one(done_ns);
         }
-        self.destaging = Destage::Resting;
+        self.is_destaging = false;
         done_ns
     }
 
@@ -332,18 +315,15 @@ impl Disk {
         let idle_ns = self.port_free_ns + cache.delay_ns as f64;
         while !self.dirty.extents.is_empty() {
             if cache.segment_bytes == 0 && !self.is_over(&Extent { first: 0, end: 0 }, cache, 2) {
-                self.destaging = Destage::Resting;
+                self.is_destaging = false;
             }
-            let begin_ns = match self.destaging {
-                Destage::Running => self.arm_free_ns,
-                Destage::Resting => self.arm_free_ns.max(idle_ns),
-            };
+            let begin_ns = if self.is_destaging { self.arm_free_ns } else { self.arm_free_ns.max(idle_ns) };
             if begin_ns >= now_ns {
                 return;
             }
             self.destage_one(begin_ns);
         }
-        self.destaging = Destage::Resting;
+        self.is_destaging = false;
     }
 
     /// Writes one piece to the media from `begin_ns` on; returns the time when it is there.

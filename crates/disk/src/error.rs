@@ -2,8 +2,10 @@
 
 use crate::request::Fault;
 
-/// Names that begin with the same so many letters may be meant.
-const LIKE: usize = 4;
+/// How like a name must be to be meant, by Jaro and Winkler: 1 for the same letters.
+const LIKE: f64 = 0.85;
+/// Names that are proposed.
+const PROPOSED: usize = 3;
 
 /// Why a system cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,14 +29,11 @@ impl ParamError {
     pub fn hint(&self) -> String {
         match self {
             ParamError::UnknownName { name } => {
-                let start: String = name.chars().take(LIKE).collect();
-                let alike: Vec<&str> =
-                    crate::builtin::NAMES.iter().copied().filter(|known| known.starts_with(&start)).collect();
-                let alike = match alike.as_slice() {
+                let near = match nearest(name).as_slice() {
                     [] => String::new(),
                     names => format!("did you mean {}? ", names.join(", ")),
                 };
-                format!("{alike}rdsk sim list shows the systems; a file of your own starts with ./")
+                format!("{near}rdsk sim list shows the systems; a file of your own starts with ./")
             }
             ParamError::Malformed { .. } => {
                 "start from one of the built-in systems, whose files name every key".to_owned()
@@ -76,6 +75,17 @@ pub enum HostError {
     Empty,
 }
 
+/// The built-in systems whose names are most like this one, the nearest first.
+fn nearest(name: &str) -> Vec<&'static str> {
+    let mut names: Vec<(f64, &str)> = crate::builtin::NAMES
+        .iter()
+        .map(|built_in| (strsim::jaro_winkler(name, built_in), *built_in))
+        .filter(|(likeness, _)| *likeness >= LIKE)
+        .collect();
+    names.sort_by(|(left, _), (right, _)| right.total_cmp(left));
+    names.into_iter().take(PROPOSED).map(|(_, built_in)| built_in).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,10 +93,12 @@ mod tests {
     #[test]
     fn names_alike_are_proposed_and_no_long_list() {
         let hint = |name: &str| ParamError::UnknownName { name: name.into() }.hint();
-        assert_eq!(
-            hint("hpux"),
-            "did you mean hpux-k460, hpux-k460-8k, hpux-k460-1m? rdsk sim list shows the systems; a file of your own starts with ./"
-        );
-        assert_eq!(hint("nope"), "rdsk sim list shows the systems; a file of your own starts with ./");
+        for (name, first) in [("hpux", "hpux-k460,"), ("linx-disk", "linux-disk,"), ("raid-5", "raid5,")] {
+            assert!(hint(name).starts_with(&format!("did you mean {first}")), "{}", hint(name));
+            assert!(hint(name).split(", ").count() <= PROPOSED, "{}", hint(name));
+        }
+        for name in ["nope", ""] {
+            assert_eq!(hint(name), "rdsk sim list shows the systems; a file of your own starts with ./");
+        }
     }
 }

@@ -59,8 +59,8 @@ impl Gather {
 
     /// Holds a part that came at `now_ns`; what was there is overwritten.
     pub(crate) fn add(&mut self, now_ns: u64, part: Part) {
-        let found = self.held.iter().position(|held| held.stripe == part.stripe);
-        let at = found.unwrap_or_else(|| {
+        let place = self.held.iter().position(|held| held.stripe == part.stripe);
+        let at = place.unwrap_or_else(|| {
             self.held.push_back(Held { stripe: part.stripe, since_ns: now_ns, ranges: Vec::new() });
             self.held.len() - 1
         });

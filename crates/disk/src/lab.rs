@@ -43,11 +43,11 @@ const MAX_SAMPLES: usize = 1 << 16;
 impl Sampling {
     /// Merges two samples into one, for steps of twice the width.
     fn fold(&mut self) {
-        let one = |pair: &[Sample]| Sample {
+        let folded = |pair: &[Sample]| Sample {
             bytes: pair.iter().map(|sample| sample.bytes).sum(),
             in_flight: pair[pair.len() - 1].in_flight,
         };
-        self.samples = self.samples.chunks(2).map(one).collect();
+        self.samples = self.samples.chunks(2).map(folded).collect();
         self.width_ns = self.width_ns.saturating_mul(2);
     }
 }
@@ -64,8 +64,8 @@ pub struct Lab {
 impl Lab {
     /// The host of a system: the existing one of this name, or a new one seeded with `seed`.
     pub fn host_of(&mut self, system: &System, seed: u64) -> usize {
-        if let Some(known) = self.names.iter().position(|name| *name == system.name) {
-            return known;
+        if let Some(place) = self.names.iter().position(|name| *name == system.name) {
+            return place;
         }
         self.names.push(system.name.clone());
         self.hosts.push(Host::new(&system.params, seed));
@@ -82,10 +82,7 @@ impl Lab {
         self.now_ns
     }
 
-    /// A host.
-    ///
-    /// # Panics
-    /// When there is no such host; so do all that take a [`LunId`].
+    /// A host. Panics: when there is no such host; so do all that take a [`LunId`].
     pub fn host(&self, host: usize) -> &Host {
         &self.hosts[host]
     }
@@ -107,10 +104,7 @@ impl Lab {
         self.hosts.iter().map(Host::cpu_ns).sum()
     }
 
-    /// Makes a call now. `call.lun` is the host's own number.
-    ///
-    /// # Errors
-    /// [`HostError`] when the kernel would refuse it at once.
+    /// Makes a call now. `call.lun` is the host's own number. Errors: [`HostError`] when the kernel would refuse it at once.
     pub fn submit(&mut self, host: usize, call: Call) -> Result<CallId, HostError> {
         let now_ns = self.now_ns;
         self.hosts[host].submit(now_ns, call)
@@ -192,13 +186,8 @@ impl Lab {
         self.now_ns = self.now_ns.max(until_ns);
     }
 
-    /// Makes a call now and waits for its return; returns of other calls are dropped.
-    ///
-    /// # Errors
-    /// As [`Lab::submit`].
-    ///
-    /// # Panics
-    /// Never: a call in progress always has an event ahead that brings it on.
+    /// Makes a call now and waits for its return; returns of other calls are dropped. Errors: as [`Lab::submit`]. Panics: never: a call in
+    /// progress always has an event ahead that brings it on.
     pub fn run(&mut self, host: usize, call: Call) -> Result<Done, HostError> {
         let id = self.submit(host, call)?;
         loop {

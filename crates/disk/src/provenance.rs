@@ -108,23 +108,21 @@ impl Figure {
     }
 }
 
-/// Every figure of a system, in the order of its text; what it is (`about`, `report`) is none. `text` is the system's own.
-///
-/// # Errors
-/// As [`crate::parse`], as far as the texts cannot be read.
+/// Every figure of a system, in the order of its text; what it is (`about`, `report`) is none. `text` is the system's own. Errors: as
+/// [`crate::parse`], as far as the texts cannot be read.
 pub fn figures(name: &str, text: &str) -> Result<Vec<Figure>, ParamError> {
-    let mut all: Vec<Figure> = Vec::new();
+    let mut figures: Vec<Figure> = Vec::new();
     for (name, text) in chain(name, text)? {
         let own = figures_of(&name, &text)?;
-        all.retain(|known| !own.iter().any(|figure| is_replaced(&known.key, &figure.key)));
+        figures.retain(|earlier| !own.iter().any(|figure| is_replaced(&earlier.key, &figure.key)));
         for figure in own {
-            match all.iter().position(|known| known.key == figure.key) {
-                Some(known) => all[known] = figure,
-                None => all.insert(place_of(&all, &figure), figure),
+            match figures.iter().position(|earlier| earlier.key == figure.key) {
+                Some(earlier) => figures[earlier] = figure,
+                None => figures.insert(place_of(&figures, &figure), figure),
             }
         }
     }
-    Ok(all)
+    Ok(figures)
 }
 
 /// How many figures of a system have which mark.
@@ -172,12 +170,12 @@ impl fmt::Display for Tally {
 }
 
 /// Whether a figure belongs to a device of one kind, and the other to one of another kind in the same place.
-fn is_replaced(known: &str, new: &str) -> bool {
+fn is_replaced(earlier: &str, new: &str) -> bool {
     let split = |key: &str| {
         let (place, rest) = key.split_once(&format!(".{DEVICE}."))?;
         Some((place.to_owned(), rest.split('.').next()?.to_owned()))
     };
-    split(known).zip(split(new)).is_some_and(|(known, new)| known.0 == new.0 && known.1 != new.1)
+    split(earlier).zip(split(new)).is_some_and(|(earlier, new)| earlier.0 == new.0 && earlier.1 != new.1)
 }
 
 /// The text of a system without `extends`, from all its figures: it gives the same system again.
@@ -229,28 +227,29 @@ fn headers(from: &str, to: &str) -> String {
 /// behind what shares most of its path.
 fn place_of(all: &[Figure], new: &Figure) -> usize {
     let table = new.table();
-    if let Some(last) = all.iter().rposition(|known| known.table() == table) {
+    if let Some(last) = all.iter().rposition(|earlier| earlier.table() == table) {
         return last + 1;
     }
-    let is_inside = |known: &Figure| known.key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
+    let is_inside =
+        |earlier: &Figure| earlier.key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
     if let Some(first) = all.iter().position(is_inside) {
         return first;
     }
     let steps = |key: &str| key.split(['.', '[', ']']).map(str::to_owned).collect::<Vec<_>>();
-    let shared = |known: &Figure| {
-        steps(&known.key).iter().zip(&steps(&new.key)).take_while(|(left, right)| left == right).count()
+    let shared = |earlier: &Figure| {
+        steps(&earlier.key).iter().zip(&steps(&new.key)).take_while(|(left, right)| left == right).count()
     };
     let most = all.iter().map(shared).max().unwrap_or(0);
-    all.iter().rposition(|known| shared(known) == most).map_or(0, |last| last + 1)
+    all.iter().rposition(|earlier| shared(earlier) == most).map_or(0, |last| last + 1)
 }
 
 /// The figures that one text sets.
 fn figures_of(name: &str, text: &str) -> Result<Vec<Figure>, ParamError> {
     let root = DeTable::parse(text).map_err(|error| malformed(text, &error))?;
-    let mut found = Vec::new();
-    collect(root.get_ref(), "", &mut found);
-    found.retain(|(key, _)| !matches!(key.as_str(), "about" | "report" | "extends"));
-    found.sort_by_key(|(_, span)| span.start);
+    let mut values = Vec::new();
+    collect(root.get_ref(), "", &mut values);
+    values.retain(|(key, _)| !matches!(key.as_str(), "about" | "report" | "extends"));
+    values.sort_by_key(|(_, span)| span.start);
     let lines: Vec<&str> = text.lines().collect();
     let figure = |(key, span): (String, std::ops::Range<usize>)| {
         let value = text.get(span.clone()).unwrap_or_default().to_owned();
@@ -260,24 +259,24 @@ fn figures_of(name: &str, text: &str) -> Result<Vec<Figure>, ParamError> {
         let (mark, note) = Mark::of(comment).map_or((None, comment), |(mark, note)| (Some(mark), note));
         Figure { key, value, system: name.to_owned(), mark, note: note.to_owned() }
     };
-    Ok(found.into_iter().map(figure).collect())
+    Ok(values.into_iter().map(figure).collect())
 }
 
 /// Keys and places of all values that are neither tables nor lists of tables.
-fn collect(table: &DeTable<'_>, path: &str, found: &mut Vec<(String, std::ops::Range<usize>)>) {
+fn collect(table: &DeTable<'_>, path: &str, values: &mut Vec<(String, std::ops::Range<usize>)>) {
     for (name, value) in table {
         let dot = if path.is_empty() { "" } else { "." };
         let key = format!("{path}{dot}{}", name.get_ref());
         match value.get_ref() {
-            DeValue::Table(inner) => collect(inner, &key, found),
+            DeValue::Table(inner) => collect(inner, &key, values),
             DeValue::Array(list) => {
                 for (index, element) in list.iter().enumerate() {
                     if let DeValue::Table(inner) = element.get_ref() {
-                        collect(inner, &format!("{key}[{index}]"), found);
+                        collect(inner, &format!("{key}[{index}]"), values);
                     }
                 }
             }
-            _ => found.push((key, value.span())),
+            _ => values.push((key, value.span())),
         }
     }
 }

@@ -79,7 +79,7 @@ fn the_returns_of_other_calls_are_kept() {
     assert!(host.advance(u64::MAX / 2).is_empty(), "once");
 }
 
-/// Somebody reads a buffer while another call is copying into it.
+/// A program reads a buffer while another call is copying into it.
 #[test]
 fn a_read_of_a_buffer_being_written_needs_no_device() {
     let mut host = host("linux-disk");

@@ -61,6 +61,10 @@ pub(crate) fn pool_bytes(streams: usize, ops: u64, block_bytes: usize) -> usize 
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// How an arena is cut and what it takes of memory.
+///
+/// Worked examples: 4 reads of 4 KiB in flight are 4 slots of a page, 16 KiB, on small pages; 32 of them would be 128 KiB, more than
+/// [`MAX_SMALL_BYTES`], and take one huge page of 2 MiB. 32 writes of 1 MiB have the 2 MiB of their pool beside them: 34 slots and 34 MiB,
+/// on ordinary pages, or on 17 huge ones where those are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ArenaShape {
     slot_stride_bytes: usize,
@@ -72,7 +76,7 @@ struct ArenaShape {
 
 impl ArenaShape {
     /// For `depth` I/Os in flight and a pool of so many bytes; `None` for more than can be addressed.
-    fn of(pages: BufferPages, depth: usize, slot_bytes: usize, pool_bytes: usize) -> Option<Self> {
+    fn choose(pages: BufferPages, depth: usize, slot_bytes: usize, pool_bytes: usize) -> Option<Self> {
         let slot_stride_bytes = slot_bytes.max(1).checked_next_multiple_of(SLOT_ALIGN_BYTES)?;
         let slots = depth.saturating_add(pool_bytes / slot_stride_bytes);
         let used_bytes = slot_stride_bytes.checked_mul(slots)?;
@@ -104,7 +108,7 @@ pub fn buffers_bytes(workload: &Workload) -> u64 {
             pool_bytes(usize::try_from(workload.streams).unwrap_or(usize::MAX), u64::MAX, block_bytes)
         }
     };
-    let shape = ArenaShape::of(pages_of(workload), depth.max(1), block_bytes, pool_bytes);
+    let shape = ArenaShape::choose(pages_of(workload), depth.max(1), block_bytes, pool_bytes);
     let each = shape.and_then(|shape| u64::try_from(shape.arena_bytes).ok()).unwrap_or(u64::MAX);
     each.saturating_mul(u64::from(workload.streams))
 }
@@ -128,11 +132,8 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// An arena for `depth` I/Os in flight, in slots of at least `slot_bytes` bytes each, filled as requested; slots of more than a
-    /// page are on such pages.
-    ///
-    /// # Errors
-    /// [`EngineError::Memory`] when the kernel provides none.
+    /// An arena for `depth` I/Os in flight, in slots of at least `slot_bytes` bytes each, filled as requested; slots of more than a page
+    /// are on such pages. Errors: [`EngineError::Memory`] when the kernel provides none.
     pub(crate) fn new(
         pages: BufferPages,
         depth: usize,
@@ -151,7 +152,7 @@ impl Arena {
             Fill::Touched => 0,
             Fill::Random { pool_bytes, .. } => pool_bytes,
         };
-        let shape = ArenaShape::of(pages, depth, slot_bytes, pool_bytes).ok_or_else(too_large)?;
+        let shape = ArenaShape::choose(pages, depth, slot_bytes, pool_bytes).ok_or_else(too_large)?;
         let ArenaShape { slot_stride_bytes, slots, page_bytes, arena_bytes } = shape;
         let (mapping, mapping_bytes) = map_aligned(arena_bytes, page_bytes)
             .map_err(|source| EngineError::Memory { bytes: wanted, source: source.into() })?;
@@ -186,10 +187,7 @@ impl Arena {
         unsafe { self.base.as_ptr().add(slot * self.slot_stride_bytes) }
     }
 
-    /// The first `len` bytes of a slot.
-    ///
-    /// # Panics
-    /// When the slot or the length is out of range.
+    /// The first `len` bytes of a slot. Panics: when the slot or the length is out of range.
     #[inline]
     pub(crate) fn slot(&mut self, slot: usize, len: usize) -> &mut [u8] {
         assert!(slot < self.slots && len <= self.slot_stride_bytes);
@@ -298,10 +296,7 @@ impl<'a> SlotCycle<'a> {
         Self { slot_bytes: slot.len(), memory: slot, next: 0 }
     }
 
-    /// The first `len` bytes of the next slot.
-    ///
-    /// # Panics
-    /// When a slot is shorter.
+    /// The first `len` bytes of the next slot. Panics: when a slot is shorter.
     #[inline]
     pub(crate) fn next(&mut self, len: usize) -> &mut [u8] {
         let (begin, end) = (self.next, self.next + self.slot_bytes);

@@ -30,20 +30,16 @@ pub(crate) trait IoQueue {
     /// Puts one I/O in line under a number below the depth. Number and slot were free, and the arena outlives its completion.
     fn push<const WRITE: bool>(&mut self, number: u32, memory: Memory, offset: u64);
 
-    /// Submits what is in line and waits for `want` completions, at most [`MAX_WAIT_NS`].
-    ///
-    /// # Errors
-    /// When the queue stopped working; what is in flight may then never complete.
+    /// Submits what is in line and waits for `want` completions, at most [`MAX_WAIT_NS`]. Errors: when the queue stopped working; what is
+    /// in flight may then never complete.
     fn submit_and_wait(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()>;
 
     /// Passes on every completion: the number of its I/O, and the result that the system returned.
     fn completions(&mut self, each: impl FnMut(u32, i64));
 }
 
-/// Issues the whole blocks of a stream, then the shorter one.
-///
-/// # Errors
-/// Those of the queue. I/O may then stay in flight, so the arena must be leaked.
+/// Issues the whole blocks of a stream, then the shorter one. Errors: those of the queue. I/O may then stay in flight, so the arena must be
+/// leaked.
 pub(crate) fn run<C: IoQueue>(
     work: &mut Work<'_>,
     arena: &mut Arena,
@@ -71,14 +67,14 @@ fn with_offsets<C: IoQueue, O: OffsetSource>(
     offsets: O,
 ) -> io::Result<StreamEnd> {
     match (work.spec.op, work.spec.check) {
-        (Op::Read, None) => all::<C, O, false, false>(work, state, offsets),
-        (Op::Read, Some(_)) => all::<C, O, false, true>(work, state, offsets),
-        (Op::Write, None) => all::<C, O, true, false>(work, state, offsets),
-        (Op::Write, Some(_)) => all::<C, O, true, true>(work, state, offsets),
+        (Op::Read, None) => issue_blocks::<C, O, false, false>(work, state, offsets),
+        (Op::Read, Some(_)) => issue_blocks::<C, O, false, true>(work, state, offsets),
+        (Op::Write, None) => issue_blocks::<C, O, true, false>(work, state, offsets),
+        (Op::Write, Some(_)) => issue_blocks::<C, O, true, true>(work, state, offsets),
     }
 }
 
-fn all<C: IoQueue, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
+fn issue_blocks<C: IoQueue, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
     work: &mut Work<'_>,
     mut state: RingState<'_, C>,
     mut offsets: O,
@@ -285,11 +281,11 @@ impl<C: IoQueue> RingState<'_, C> {
         }
         work.enter(now_ns);
         let mut good = 0u32;
-        let mut seen = 0u32;
+        let mut completed = 0u32;
         let mut end = StreamEnd::Complete;
         let ios = &mut self.ios;
         self.queue.completions(|number, result| {
-            seen += 1;
+            completed += 1;
             let io = ios.ios[number as usize];
             if usize::try_from(result) == Ok(len) {
                 let latency_ns = now_ns - io.begin_ns;
@@ -308,9 +304,9 @@ impl<C: IoQueue> RingState<'_, C> {
                 end = StreamEnd::Failed;
             }
         });
-        if seen > 0 {
-            self.ios.in_flight -= seen;
-            self.batcher.observe(now_ns - before_ns, seen);
+        if completed > 0 {
+            self.ios.in_flight -= completed;
+            self.batcher.observe(now_ns - before_ns, completed);
             work.outcome.end_ns = now_ns;
             work.counters.add(now_ns, u64::from(good) * len as u64, u64::from(good));
         }

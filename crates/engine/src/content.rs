@@ -73,7 +73,7 @@ impl Pages {
 }
 
 /// What the device holds in these stretches, of all of them together; each `seed` looks at other pages. `None` if the target need not be asked:
-/// only a block device may return zeros that it does not store, and of a loop device the extents of its file tell more; and if it
+/// only a block device may return zeros that it does not store, and of a loop device the extents of its file show more; and if it
 /// cannot be read by direct I/O. `open` opens it for that; `goes_on` is asked before each page, and what was seen by then counts.
 pub fn look_at_device<E>(
     target: &Target,
@@ -103,7 +103,7 @@ pub fn look_at_device<E>(
         }
         let (begin, end) = part_of(count, part);
         let page = number(&pages, begin + mix(seed, begin) % (end - begin))?;
-        // A failed read tells nothing of the content; those that were measured have their errors.
+        // A failed read shows nothing of the content; those that were measured have their errors.
         let read = pread2(&fd, arena.slot(0, length), page * page_bytes, Flags::empty());
         if read.is_ok_and(|moved| moved == length) {
             let held = arena.content(1, length);

@@ -228,7 +228,7 @@ mod tests {
         assert_eq!((width, windows.len(), windows[0]), (40, 3 * WINDOWS / 4, 1));
     }
 
-    /// Nobody who waits for the end of a window spins, however long the run becomes.
+    /// No thread that waits for the end of a window spins, however long the run becomes.
     #[test]
     fn there_are_few_windows_in_any_time() {
         let (mut at_ns, mut ends) = (0, 0);

@@ -3,6 +3,7 @@
 //! nothing; the trials are in `engine_trial`.
 
 use crate::aio::{self, Contexts};
+use crate::error::Unavailable;
 use crate::ring::{self, NoRing, QueueSource};
 use crate::thread_pool;
 use rdsk_model::{EngineKind, IoPath, Issuing, Trial, Workload};
@@ -27,16 +28,16 @@ pub(crate) struct EngineChoice {
 /// Which engines are available here, or why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Available {
-    ring: Result<(), String>,
-    aio: Result<(), String>,
+    ring: Result<(), Unavailable>,
+    aio: Result<(), Unavailable>,
 }
 
 impl Available {
     /// Probes only what the workload may need: AIO only if the ring is not available.
-    pub(crate) fn of(
+    pub(crate) fn probe(
         workload: &Workload,
-        ring: impl FnOnce() -> Result<(), String>,
-        aio: impl FnOnce(usize) -> Result<(), String>,
+        ring: impl FnOnce() -> Result<(), Unavailable>,
+        aio: impl FnOnce(usize) -> Result<(), Unavailable>,
     ) -> Self {
         let ring = if workload.engine == EngineKind::Uring { ring() } else { Ok(()) };
         let wants_aio = workload.engine == EngineKind::Aio || ring.is_err();
@@ -51,16 +52,21 @@ impl Available {
 
 /// Whether rings are available, or why not. A failure other than a refusal happens again, and is reported, when the stream
 /// creates its ring.
-pub(crate) fn ring_available(source: QueueSource) -> Result<(), String> {
+pub(crate) fn ring_available(source: QueueSource) -> Result<(), Unavailable> {
     match ring::probe(source) {
         Ok(()) | Err(NoRing::Failed(_)) => Ok(()),
-        Err(NoRing::Forbidden(why)) => Err(why),
+        Err(NoRing::Forbidden(why)) => Err(Unavailable(why)),
     }
 }
 
 /// Whether an AIO context of this depth is available, or why not.
-pub(crate) fn aio_available(contexts: &Contexts, source: QueueSource, depth: usize) -> Result<(), String> {
-    let context = contexts.take(source, depth).map_err(|error| aio::forbidden_message(&error))?;
+pub(crate) fn aio_available(
+    contexts: &Contexts,
+    source: QueueSource,
+    depth: usize,
+) -> Result<(), Unavailable> {
+    let context =
+        contexts.take(source, depth).map_err(|error| Unavailable(aio::forbidden_message(&error)))?;
     contexts.give_back(depth, context);
     Ok(())
 }
@@ -74,11 +80,16 @@ pub(crate) fn initial(workload: &Workload, available: &Available) -> EngineChoic
         (EngineKind::Uring, Err(ring), Ok(())) if is_direct => (EngineKind::Aio, vec![ring.clone()]),
         (EngineKind::Uring, Err(ring), Err(aio)) if is_direct => (threads, vec![ring.clone(), aio.clone()]),
         (EngineKind::Uring, Err(ring), _) => (threads, vec![ring.clone()]),
-        (EngineKind::Aio, _, _) if !is_direct => (threads, vec!["io_submit blocks on buffered I/O".into()]),
+        (EngineKind::Aio, _, _) if !is_direct => {
+            (threads, vec![Unavailable("io_submit blocks on buffered I/O".into())])
+        }
         (EngineKind::Aio, _, Err(aio)) => (threads, vec![aio.clone()]),
         (engine, _, _) => (engine, Vec::new()),
     };
-    let why = (!reasons.is_empty()).then(|| format!("{}: {}", reasons.join(", and "), issues(engine)));
+    let why = (!reasons.is_empty()).then(|| {
+        let reasons: Vec<String> = reasons.iter().map(Unavailable::to_string).collect();
+        format!("{}: {}", reasons.join(", and "), issues(engine))
+    });
     EngineChoice { engine, issuing: Issuing { why, ..Issuing::default() } }
 }
 
@@ -126,7 +137,7 @@ pub(crate) fn fastest(trials: &[Trial]) -> Option<EngineKind> {
     fast().filter(is_cheap).min_by_key(rank).map(|trial| trial.engine)
 }
 
-/// What the trials told.
+/// What the trials said.
 #[derive(Debug, Default)]
 pub(crate) struct Trials {
     /// The better trial of each engine that issued anything.
@@ -143,7 +154,7 @@ pub(crate) fn is_slow(trial: &Trial) -> bool {
     trial.elapsed_ns > trial.ops.saturating_mul(SLOW_NS)
 }
 
-/// Why the trials, which were made for this `reason`, chose another engine than `io_uring`. A single one tells of a slow device, unless it
+/// Why the trials, which were made for this `reason`, chose another engine than `io_uring`. A single one shows a slow device, unless it
 /// was the machine that was busy.
 pub(crate) fn why_chosen(engine: EngineKind, reason: &str, Trials { best, is_disturbed }: &Trials) -> String {
     let because = match &best[..] {
@@ -191,7 +202,7 @@ mod tests {
         use EngineKind::{Aio, Sync, Threads, Uring};
         use IoPath::{Buffered, Direct};
         let yes = || Ok(());
-        let no = |text: &str| Err(text.to_owned());
+        let no = |text: &str| Err(Unavailable(text.to_owned()));
         let by = |reason: &str, issuer: &str| Some(format!("{reason}: {issuer}"));
         let threads = "threads issue the I/O, one per I/O in flight";
         let aio_issues = "Linux AIO issues the I/O";
@@ -219,16 +230,17 @@ mod tests {
         let contexts = Contexts::default();
         let refused = |workload: &Workload| {
             let aio = |depth| aio_available(&contexts, QueueSource::Forbidden, depth);
-            Available::of(workload, || ring_available(QueueSource::Forbidden), aio)
+            Available::probe(workload, || ring_available(QueueSource::Forbidden), aio)
         };
         let available = refused(&workload(EngineKind::Uring, IoPath::Direct, 4));
-        assert_eq!(available.ring, Err("io_uring is forbidden here (Operation not permitted)".into()));
-        assert_eq!(available.aio, Err("Linux AIO is forbidden here (Operation not permitted)".into()));
+        let forbidden =
+            |engine| Err(Unavailable(format!("{engine} is forbidden here (Operation not permitted)")));
+        assert_eq!((available.ring, available.aio), (forbidden("io_uring"), forbidden("Linux AIO")));
         let sync = workload(EngineKind::Sync, IoPath::Direct, 1);
         assert_eq!(refused(&sync), Available { ring: Ok(()), aio: Ok(()) });
         // If a ring is available, AIO is not probed.
         let with_ring =
-            Available::of(&workload(EngineKind::Uring, IoPath::Direct, 4), || Ok(()), |_| unreachable!());
+            Available::probe(&workload(EngineKind::Uring, IoPath::Direct, 4), || Ok(()), |_| unreachable!());
         assert_eq!(with_ring, Available { ring: Ok(()), aio: Ok(()) });
     }
 

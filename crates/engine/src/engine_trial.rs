@@ -37,7 +37,7 @@ const PARTS: u64 = 4;
 /// fetched, or writes data that one has written.
 const SEED: u64 = 0x7472_6961_6c73;
 
-/// One trial, and whether it tells of the device and the engine, and not of who else uses the processors.
+/// One trial, and whether it is of the device and the engine, and not of what else uses the processors.
 struct Made {
     trial: Trial,
     is_undisturbed: bool,
@@ -55,17 +55,14 @@ impl Made {
 }
 
 impl Trials {
-    fn of(best: Vec<Made>) -> Self {
+    fn new(best: Vec<Made>) -> Self {
         let is_disturbed = best.iter().any(|made| !made.is_undisturbed);
         Self { best: best.into_iter().map(|made| made.trial).collect(), is_disturbed }
     }
 }
 
 /// Tries every engine on the job's first target, the first of `targets`, and leaves out those that fail or issue nothing. What was written
-/// is on stable storage then.
-///
-/// # Errors
-/// When nothing can be issued, or what was written cannot be made stable.
+/// is on stable storage then. Errors: when nothing can be issued, or what was written cannot be made stable.
 pub(crate) fn trials(
     job: &Job<'_>,
     targets: &[OpenTarget<'_>],
@@ -89,7 +86,7 @@ pub(crate) fn trials(
         // What it left in the disk's cache would be flushed in the time of the visit.
         drop(target.make_stable()?);
     }
-    Ok(Trials::of(best))
+    Ok(Trials::new(best))
 }
 
 /// Tries the engines. If the device is slow and `io_submit` does not wait for its I/Os, the AIO trial is enough: AIO is then as fast as
@@ -254,7 +251,7 @@ mod tests {
         ] {
             assert_eq!(one.is_better_than(&other), is_better);
         }
-        assert!(Trials::of(vec![made(1, true), made(1, false)]).is_disturbed);
-        assert!(!Trials::of(vec![made(1, true)]).is_disturbed);
+        assert!(Trials::new(vec![made(1, true), made(1, false)]).is_disturbed);
+        assert!(!Trials::new(vec![made(1, true)]).is_disturbed);
     }
 }

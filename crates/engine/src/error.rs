@@ -4,6 +4,11 @@ use rdsk_model::{Problem, ProblemKind};
 use rdsk_targets::TargetError;
 use std::io;
 
+/// Why an engine is not available here, in words for a note.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unavailable(pub(crate) String);
+
 /// Why a job could not be run.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]

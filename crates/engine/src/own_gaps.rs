@@ -7,6 +7,10 @@ use rdsk_model::OwnGap;
 
 /// Cuts the gaps out of a visit that began at `begin_ns`, whose `fdatasync` at the end, if any, ended `run.elapsed_ns` later. What completed
 /// in the first and in the last window of a gap stays, with its time.
+///
+/// A worked example: windows of 1 s, and the process was stopped from 2.3 s to 5.4 s of a visit of 8 s. The windows 3 (3 s to 4 s) and 4 lie
+/// within the gap, and nothing completed in them: they are cut. A stream that ended at 8 s ended at 6 s, the visit took 6 s, and 2 s are
+/// left out; the gap stands at 2.3 s and lasts 3.1 s. Windows 2 and 5, which lie in it in part, stay whole and look slow.
 pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap]) {
     let gaps: Vec<(u64, u64, u64)> = gaps
         .iter()

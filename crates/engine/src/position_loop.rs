@@ -37,7 +37,7 @@ fn may_issue(work: &mut Work<'_>, buffer: &mut [u8], offset_bytes: u64) -> bool 
 pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSource<'_>) -> StreamOutcome {
     let spec = work.spec;
     let mut buffers = arena.cycle();
-    let mut seen = PointRun {
+    let mut done = PointRun {
         order: Vec::with_capacity(source.left()),
         latency_ns: Vec::with_capacity(source.left()),
         ..PointRun::default()
@@ -72,7 +72,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
                     break StreamEnd::Failed;
                 };
                 work.miss(position.offset_bytes, len, answer(&other));
-                seen.failed.push(index);
+                done.failed.push(index);
                 continue;
             }
         }
@@ -83,8 +83,8 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
             continue;
         }
         work.count_first(new_places, begin_ns, end_ns, position.bytes);
-        seen.order.extend(position.index);
-        seen.latency_ns.push(end_ns - begin_ns);
+        done.order.extend(position.index);
+        done.latency_ns.push(end_ns - begin_ns);
     };
-    StreamOutcome { positions: Some(seen), ..work.finish(end) }
+    StreamOutcome { positions: Some(done), ..work.finish(end) }
 }

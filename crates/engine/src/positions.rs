@@ -26,7 +26,7 @@ pub(crate) struct Position {
 
 impl<'a> PositionSource<'a> {
     /// The positions of a visit; `None` for a workload without any.
-    pub(crate) fn of(job: &Job<'a>) -> Option<Self> {
+    pub(crate) fn new(job: &Job<'a>) -> Option<Self> {
         let workload = job.workload;
         let points = workload.points.as_ref()?;
         let (count, of_visit) = (points.len() as u64, mix(workload.seed, u64::from(job.visit)));
@@ -87,7 +87,7 @@ mod tests {
             pin_cpus: &[],
             stop: StopFlag::new(),
         };
-        let mut source = PositionSource::of(&job).unwrap();
+        let mut source = PositionSource::new(&job).unwrap();
         std::iter::from_fn(|| source.next()).filter_map(|position| position.index).collect()
     }
 

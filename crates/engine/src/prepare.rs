@@ -33,10 +33,8 @@ enum Emptied {
     Whole,
 }
 
-/// Brings the cache over the span of every target into the requested state.
-///
-/// # Errors
-/// When reading for the warm-up fails, or the stop flag is raised meanwhile.
+/// Brings the cache over the span of every target into the requested state. Errors: when reading for the warm-up fails, or the stop flag is
+/// raised meanwhile.
 pub(crate) fn prepare(
     workload: &Workload,
     targets: &[OpenTarget<'_>],
@@ -84,7 +82,7 @@ fn pages_of(workload: &Workload) -> (u64, u64, u64) {
 }
 
 /// Empties the cache over the span and returns whether it is empty, which covers what the kernel refused. Large folios that extend
-/// beyond the span are dropped only with the rest of the target; that is tried where nobody else loses by it, until it was in vain.
+/// beyond the span are dropped only with the rest of the target; that is tried where no other program loses by it, until it was in vain.
 fn cool(workload: &Workload, target: &OpenTarget<'_>, span_only: &mut SpanOnly) -> bool {
     let is_empty_after = |part: Emptied| {
         let is_dropped = drop_part(workload, target, part).is_ok();

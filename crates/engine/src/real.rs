@@ -7,7 +7,7 @@ use crate::content::{Stretch, look_at_device};
 use crate::counters::window_width_ns;
 use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
 use crate::engine_trial::{self, MAX_WRITTEN_BLOCK_BYTES};
-use crate::error::EngineError;
+use crate::error::{EngineError, Unavailable};
 use crate::job::{Engine, Job, Prepared, Run, Session};
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
@@ -30,7 +30,7 @@ use std::os::fd::BorrowedFd;
 #[derive(Clone, Debug, Default)]
 pub struct ChoiceCache {
     /// Whether rings are available; `None` before the probe.
-    ring: Option<Result<(), String>>,
+    ring: Option<Result<(), Unavailable>>,
     choices: Vec<(TrialKey, EngineChoice)>,
     span_only: SpanOnly,
 }
@@ -142,8 +142,9 @@ impl RealEngine {
         let ring_choice = &mut self.choice_cache.ring;
         let ring = || ring_choice.get_or_insert_with(|| engine_choice::ring_available(ring_source)).clone();
         let (contexts, aio_source) = (&self.contexts, self.aio_source);
-        let available =
-            Available::of(workload, ring, |depth| engine_choice::aio_available(contexts, aio_source, depth));
+        let available = Available::probe(workload, ring, |depth| {
+            engine_choice::aio_available(contexts, aio_source, depth)
+        });
         let first = engine_choice::initial(workload, &available);
         if !self.wants_trial(&first, job) {
             return Ok(first);

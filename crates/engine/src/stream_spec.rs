@@ -71,7 +71,7 @@ impl<'a> StreamSpec<'a> {
             open: target,
             op: workload.op,
             offsets,
-            positions: PositionSource::of(job),
+            positions: PositionSource::new(job),
             full_ops,
             tail_bytes: usize::try_from(tail_bytes).expect("shorter than a block"),
             block_bytes: usize::try_from(workload.block_bytes).expect("at most 1 GiB"),

@@ -64,10 +64,7 @@ struct State {
 }
 
 impl Watchdog {
-    /// Starts the thread, unless it runs.
-    ///
-    /// # Errors
-    /// When no thread can be started.
+    /// Starts the thread, unless it runs. Errors: when no thread can be started.
     pub fn start(&self) -> std::io::Result<()> {
         let mut state = self.0.lock();
         if state.is_started {
@@ -190,7 +187,7 @@ fn beat(shared: &Weak<Shared>) {
         let more_ns = waited.zip(waited_before).map_or(0, |(now, before)| now.saturating_sub(before));
         waited_before = waited;
         let state = shared.lock();
-        // Under the lock, so that it is later than the time of everybody who waits for it.
+        // Under the lock, so that it is later than the time of every thread that waits for it.
         shared.beat(state, now_ns(), more_ns);
         drop(shared);
         std::thread::sleep(Duration::from_nanos(BEAT_NS));

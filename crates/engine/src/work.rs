@@ -22,13 +22,13 @@ pub(crate) enum StreamEnd {
     Complete,
     /// The time ran out.
     OutOfTime,
-    /// It was told to stop.
+    /// It was asked to stop.
     Halted,
     /// An I/O failed.
     Failed,
 }
 
-/// Why a visit ended: the strongest reason that holds. `halted` is why the streams were told to stop, if they were.
+/// Why a visit ended: the strongest reason that holds. `halted` is why the streams were asked to stop, if they were.
 pub(crate) fn ended(ends: &(impl Iterator<Item = StreamEnd> + Clone), halted: Option<Ended>) -> Ended {
     let any = |wanted| ends.clone().any(|end| end == wanted);
     if ends.clone().all(|end| end == StreamEnd::Failed) {
@@ -70,7 +70,7 @@ pub(crate) struct StreamOutcome {
     /// What the last reads returned.
     pub(crate) content: Option<ReadContent>,
     pub(crate) cache_probe: CacheProbe,
-    /// What was the first I/O at its place; `None` where nobody looks.
+    /// What was the first I/O at its place; `None` where it is not examined.
     pub(crate) firsts: Option<Box<Firsts>>,
     /// The latencies at chosen positions.
     pub(crate) positions: Option<PointRun>,

@@ -14,6 +14,8 @@ const MAX_JUDGEMENTS: u32 = 16;
 ///
 /// A process that is stopped for 5 s between two writes: the watchdog counts a second gap, so that [`WriteGuard::is_due`] is true of the
 /// next write; [`WriteGuard::judge`] looks who uses the target by now, and that write, and every later one, is refused if anything does.
+/// In numbers: `judged` is 1 and the watchdog has counted 2 gaps, so that a write is due to be judged. While that takes 0.3 s, the process
+/// is stopped once more: the watchdog counts 3, `judged` becomes 2, and it is judged again, until both are 3.
 #[derive(Debug)]
 pub struct WriteGuard {
     pub(crate) watchdog: Watchdog,
@@ -66,7 +68,7 @@ impl WriteGuard {
         false
     }
 
-    /// Why nothing more may be written; told once.
+    /// Why nothing more may be written; said once.
     pub fn take_refusal(&self) -> Option<TargetError> {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -42,7 +42,7 @@ fn cold_is_cold_and_every_range_was_checked() {
     }
 }
 
-/// A page that somebody has mapped stays, and then the rest of a file that we did not make is not dropped for it.
+/// A page that a program has mapped stays, and then the rest of a file that we did not make is not dropped for it.
 #[test]
 fn what_others_have_cached_beyond_the_span_stays() {
     const PART: u64 = 1 << 20;
@@ -138,7 +138,7 @@ fn the_close_of_a_block_device_is_the_last_and_flushes() {
             queue_depth,
             ..Workload::sequential_read(32 << 20)
         };
-        // Where somebody else has the device open at that moment, the close is not the last, and the kernel may write a part before.
+        // Where another program has the device open at that moment, the close is not the last, and the kernel may write a part before.
         first_right(10, || {
             disk.clear_log();
             let (_, run, settled) = visit(&job(&workload, &claims, ops(32)));

@@ -59,7 +59,7 @@ fn leaves_nothing(path: &Path, op: Op) {
     let (claims, pages) = ([writing(path)], PASS / PAGE);
     for engine in [EngineKind::Sync, EngineKind::Threads, EngineKind::Uring] {
         let workload = pass(op, IoPath::DontCache, engine, PASS);
-        // Pages that somebody else holds or locks at the moment of the drop, such as the kernel that takes pages back, stay for good.
+        // Pages that another program holds or locks at the moment of the drop, such as the kernel that takes pages back, stay for good.
         first_right(10, || {
             let (_, run, settled) = visit(&job(&workload, &claims, ops(PASS / MIB)));
             assert_eq!((run.bytes, run.engine), (PASS, engine), "{op}");
@@ -99,7 +99,7 @@ fn less_than_a_hundredth_of_what_was_written_stays_cached() {
 }
 
 /// Whether a filesystem drops the pages of a write that replaces blocks is its own matter (ext4 of 6.18 does not); what stays is
-/// told as it is, and never as more than the kernel has then.
+/// said as it is, and never as more than the kernel has then.
 #[test]
 fn what_stays_of_a_write_is_told_as_it_is() {
     if !requires(&[Need::Cachestat, Need::DontCache]) {

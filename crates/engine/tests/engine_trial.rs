@@ -29,7 +29,7 @@ fn seen(engine: &mut RealEngine, device: &ZramDevice, workload: &Workload) -> Se
     (opened - before, ran - opened, run.engine, run.issuing)
 }
 
-/// The first of a few visits without a trial in which nobody else reads the device, as who looks for a filesystem does.
+/// The first of a few visits without a trial in which no other program reads the device, as who looks for a filesystem does.
 fn seen_alone(mut visit: impl FnMut() -> Seen) -> Seen {
     first_right(5, || {
         let seen = visit();
@@ -45,7 +45,7 @@ fn the_trial_is_made_once_and_counted_apart() {
     }
     let device = ZramDevice::create(BYTES).unwrap();
     let workload = random(BYTES as u64, EngineKind::Uring, 32);
-    // Somebody else may read the device.
+    // Another program may read the device.
     let (mut free, (of_trial, engine, issuing)) = first_right(10, || {
         let mut free = RealEngine { policy: EnginePolicy::Fastest, ..RealEngine::default() };
         let (of_trial, of_run, engine, issuing) = seen(&mut free, &device, &workload);

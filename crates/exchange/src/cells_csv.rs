@@ -37,17 +37,17 @@ pub const COLUMNS: &[Column] = &[
     column("kernel", |record, _| Text(record.host.as_ref().map(|host| host.kernel.clone()))),
     column("target", |record, cell| text(&target_names(record, cell))),
     column("target_kind", |record, cell| {
-        Word(of_target(record, cell, |one| Some(one.kind.as_str())).unwrap_or(""))
+        Word(of_target(record, cell, |target| Some(target.kind.as_str())).unwrap_or(""))
     }),
     column("target_size_bytes", |record, cell| {
-        Whole(of_target(record, cell, |one| Some(one.size_bytes).filter(|&size| size > 0)))
+        Whole(of_target(record, cell, |target| Some(target.size_bytes).filter(|&size| size > 0)))
     }),
     column("filesystem", |record, cell| {
-        Text(of_target(record, cell, |one| Some(one.filesystem.as_ref()?.kind.clone())))
+        Text(of_target(record, cell, |target| Some(target.filesystem.as_ref()?.kind.clone())))
     }),
-    column("device", |record, cell| Text(of_device(record, cell, |one| Some(one.name.clone())))),
-    column("device_model", |record, cell| Text(of_device(record, cell, |one| one.model.clone()))),
-    column("device_serial", |record, cell| Text(of_device(record, cell, |one| one.serial.clone()))),
+    column("device", |record, cell| Text(of_device(record, cell, |device| Some(device.name.clone())))),
+    column("device_model", |record, cell| Text(of_device(record, cell, |device| device.model.clone()))),
+    column("device_serial", |record, cell| Text(of_device(record, cell, |device| device.serial.clone()))),
     column("cell", |_, cell| text(&cell.id)),
     column("experiment", |_, cell| Word(cell.experiment.as_str())),
     column("op", |_, cell| Word(cell.workload.op.as_str())),
@@ -144,7 +144,7 @@ fn shown(field: Field) -> String {
 }
 
 /// The text without control characters, and behind an apostrophe where a spreadsheet would calculate it. A text that begins with
-/// one gets a second one, so that whoever takes one away has the name.
+/// one gets a second one, so that the program that takes one away has the name.
 fn harmless(text: &str) -> String {
     let text = printable(text);
     // Spreadsheets pass over spaces before a formula, and some take the full-width signs for the plain ones.

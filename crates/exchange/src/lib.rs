@@ -2,14 +2,12 @@
 //! programs as Records: those of fio. Text in, text or a Record out; it opens no file and prints nothing.
 
 mod cells_csv;
-mod documents;
 mod error;
 mod fio;
 mod import;
 mod logs;
 mod openmetrics;
 mod text;
-mod typed;
 
 pub use cells_csv::{COLUMNS, Column, csv};
 pub use error::ImportError;

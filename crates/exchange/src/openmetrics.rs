@@ -7,27 +7,16 @@ use rdsk_analysis::metrics::seconds;
 use rdsk_model::{CellRecord, Estimate, Latency, Record, Untold};
 use rdsk_units::printable;
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
-/// A family of a value for each cell.
-struct Family {
-    name: &'static str,
-    unit: &'static str,
-    help: &'static str,
-    value: fn(&Labelled<'_>) -> Option<f64>,
-}
+/// A family of a value for each cell: its name, which ends with its unit as both formats want it, the unit, the help, the value.
+type Family = (&'static str, &'static str, &'static str, fn(&Labelled<'_>) -> Option<f64>);
 
-/// A rate with its interval, which is three families.
-struct Rate {
-    unit: &'static str,
-    /// What the help calls it.
-    what: &'static str,
-    value: fn(&CellRecord) -> Option<Estimate>,
-}
+/// A rate with its interval, which is three families: its unit, what the help calls it, the rate.
+type Rate = (&'static str, &'static str, fn(&CellRecord) -> Option<Estimate>);
 
 const RATES: &[Rate] = &[
-    Rate { unit: "bytes_per_second", what: "bandwidth", value: |cell| cell.result.bytes_per_s },
-    Rate { unit: "ios_per_second", what: "rate of I/Os", value: |cell| cell.result.ops_per_s },
+    ("bytes_per_second", "bandwidth", |cell| cell.result.bytes_per_s),
+    ("ios_per_second", "rate of I/Os", |cell| cell.result.ops_per_s),
 ];
 
 /// A figure of an estimate: the part of the name that it adds, the help before what it is of, and its value.
@@ -39,45 +28,42 @@ const OF_ESTIMATE: &[OfEstimate] = &[
     ("_high", "Upper end of the 95% interval of the", |estimate| estimate.high),
 ];
 
-/// The other values of a cell that are numbers. Names end with their unit, as both formats want it.
+/// The other values of a cell that are numbers.
 const FAMILIES: &[Family] = &[
-    family(
+    (
         "rdsk_cell_lasting_bytes_per_second",
         "bytes_per_second",
-        "Bandwidth in the later half of a visit that wrote on until its rate had settled, or its time was over.",
+        "Bandwidth in the later half of a test that wrote on until its rate had settled, or its time was over.",
         |labelled| Some(labelled.lasting()?.bytes_per_s),
     ),
-    family(
+    (
         "rdsk_cell_burst",
         "",
-        "1 if the bandwidth of the cell is that of a burst, clearly above the lasting one; else 0.",
+        "1 if the bandwidth of the test is that of a burst, clearly above the lasting one; else 0.",
         |labelled| Some(f64::from(u8::from(labelled.lasting()?.is_burst))),
     ),
-    family("rdsk_cell_moved_bytes", "bytes", "Bytes completed.", |labelled| {
+    ("rdsk_cell_moved_bytes", "bytes", "Bytes completed.", |labelled| {
         Some(labelled.cell.result.bytes? as f64)
     }),
-    family("rdsk_cell_ios", "", "I/Os completed.", |labelled| Some(labelled.cell.result.ops? as f64)),
-    family("rdsk_cell_failed_ios", "", "I/Os that failed, the first of each stream.", |labelled| {
+    ("rdsk_cell_ios", "", "I/Os completed.", |labelled| Some(labelled.cell.result.ops? as f64)),
+    ("rdsk_cell_failed_ios", "", "I/Os that failed, the first of each stream.", |labelled| {
         Some(labelled.cell.result.errors.len() as f64)
     }),
-    family("rdsk_cell_elapsed_seconds", "seconds", "Time of I/O.", |labelled| {
+    ("rdsk_cell_elapsed_seconds", "seconds", "Time of I/O.", |labelled| {
         labelled.cell.result.elapsed_ns.map(seconds)
     }),
-    family(
+    (
         "rdsk_cell_to_stable_seconds",
         "seconds",
         "Time until everything written was on stable storage.",
         |labelled| labelled.cell.result.to_stable_ns.map(seconds),
     ),
-    family("rdsk_cell_in_flight_ios", "ios", "I/Os in flight, mean.", |labelled| {
+    ("rdsk_cell_in_flight_ios", "ios", "I/Os in flight, mean.", |labelled| {
         labelled.cell.result.in_flight_mean
     }),
-    family(
-        "rdsk_cell_device_ratio",
-        "ratio",
-        "Bytes that the device moved for each byte completed.",
-        |labelled| labelled.cell.verdict.as_ref()?.device_share,
-    ),
+    ("rdsk_cell_device_ratio", "ratio", "Bytes that the device moved for each byte completed.", |labelled| {
+        labelled.cell.verdict.as_ref()?.device_share
+    }),
 ];
 
 /// A quantile as a summary writes it, and the percentile of a Record that it is.
@@ -104,19 +90,19 @@ pub fn openmetrics(records: &[&Record]) -> String {
         "rdsk_cell_info",
         "gauge",
         "",
-        "What the cell did, and what its figure means; the value is 1.",
+        "What the test did, and what its figure means; the value is 1.",
     );
     for cell in &cells {
         let what = settings(cell.cell);
         sample(&mut text, "rdsk_cell_info", &format!("{},{what}", cell.labels), 1.0);
     }
-    for Rate { unit, what, value } in RATES {
+    for (unit, what, value) in RATES {
         for (part, help, figure) in OF_ESTIMATE {
             let (name, help) = (format!("rdsk_cell_rate{part}_{unit}"), format!("{help} {what}."));
             gauges(&mut text, (&name, unit, &help), &cells, |cell| value(cell.cell).and_then(figure));
         }
     }
-    for Family { name, unit, help, value } in FAMILIES {
+    for (name, unit, help, value) in FAMILIES {
         gauges(&mut text, (name, unit, help), &cells, value);
     }
     latencies(&mut text, &cells);
@@ -198,7 +184,7 @@ fn runs(text: &mut String, records: &[&Record]) {
         }
     }
     head(text, "rdsk_run_duration_seconds", "gauge", "seconds", "How long the whole run took.");
-    // A run that was killed or goes on has no end yet, and of some runs of other programs nobody knows it.
+    // A run that was killed or goes on has no end yet, and for some runs of other programs it is unknown.
     for run in runs.iter().filter(|run| run.elapsed_ns > 0) {
         sample(text, "rdsk_run_duration_seconds", &of_run(run), seconds(run.elapsed_ns));
     }
@@ -240,32 +226,19 @@ fn settings(cell: &CellRecord) -> String {
     ])
 }
 
-const fn family(
-    name: &'static str,
-    unit: &'static str,
-    help: &'static str,
-    value: fn(&Labelled<'_>) -> Option<f64>,
-) -> Family {
-    Family { name, unit, help, value }
-}
-
 /// TYPE, UNIT and HELP. What they say is ours and holds nothing that needs an escape.
 fn head(text: &mut String, name: &str, kind: &str, unit: &str, help: &str) {
-    written(writeln!(text, "# HELP {name} {help}"));
-    written(writeln!(text, "# TYPE {name} {kind}"));
+    text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
     if !unit.is_empty() {
-        written(writeln!(text, "# UNIT {name} {unit}"));
+        text.push_str(&format!("# UNIT {name} {unit}\n"));
     }
 }
 
 /// One sample; a value that is no number has none.
 fn sample(text: &mut String, name: &str, labels: &str, value: f64) {
-    if !value.is_finite() {
-        return;
-    }
-    match labels {
-        "" => written(writeln!(text, "{name} {value}")),
-        _ => written(writeln!(text, "{name}{{{labels}}} {value}")),
+    if value.is_finite() {
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        text.push_str(&format!("{name}{labels} {value}\n"));
     }
 }
 
@@ -277,8 +250,4 @@ fn labels(facts: &[(&str, &str)]) -> String {
 fn label(name: &str, value: &str) -> String {
     let escaped = printable(value).replace('\\', "\\\\").replace('"', "\\\"");
     format!("{name}=\"{escaped}\"")
-}
-
-fn written(result: std::fmt::Result) {
-    result.expect("memory takes everything");
 }

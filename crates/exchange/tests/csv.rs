@@ -111,8 +111,8 @@ fn every_figure_reads_back_as_it_is_in_the_record() {
         assert_eq!(field(row, "record_id"), record.id);
         assert_eq!(field(row, "target"), record.targets[0].name);
     }
-    let known = NUMBERS.len() + WORDS.len();
-    assert_eq!(COLUMNS.len(), known + 17, "a new column has its line above, or is one of those of the run");
+    let columns = NUMBERS.len() + WORDS.len();
+    assert_eq!(COLUMNS.len(), columns + 17, "a new column has its line above, or is one of those of the run");
 }
 
 /// A write that began in a cache, beside one whose rate lasts, and one that no visit went on with.
@@ -173,10 +173,10 @@ fn names_are_quoted_and_calculate_nothing() {
 
 #[test]
 fn several_records_are_one_table_and_none_is_the_head() {
-    let (one, mut other) = (fixtures::run(), fixtures::run());
+    let (first, mut other) = (fixtures::run(), fixtures::run());
     other.id = "01JD8W3Q5Z0000000000000001".into();
-    let rows = rows(&csv([&one, &other]));
-    assert_eq!(rows.len(), one.cells.len() * 2);
+    let rows = rows(&csv([&first, &other]));
+    assert_eq!(rows.len(), first.cells.len() * 2);
     assert_eq!(field(rows.last().unwrap(), "record_id"), other.id);
     let head = csv([] as [&Record; 0]);
     assert_eq!(head.lines().count(), 1);
@@ -228,7 +228,7 @@ fn python_reads_the_same_figures() {
     assert_eq!(read, expected);
 }
 
-/// Every column of numbers and of words, as a data frame has it without being told of types.
+/// Every column of numbers and of words, as a data frame has it without being given types.
 #[test]
 fn pandas_reads_the_same_table() {
     if !requires(&[Need::Tool("/usr/lib/python3/dist-packages/pandas/__init__.py")]) {

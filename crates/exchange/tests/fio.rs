@@ -32,7 +32,7 @@ fixtures!(
 );
 
 fn text(name: &str) -> &'static str {
-    FIXTURES.iter().find(|(known, _)| *known == name).unwrap().1
+    FIXTURES.iter().find(|(other, _)| *other == name).unwrap().1
 }
 
 fn record(name: &str) -> Record {
@@ -54,8 +54,8 @@ fn document(name: &str) -> Value {
 /// The directions of a document that moved anything, in the order of the cells.
 fn directions(document: &Value) -> Vec<(Value, &'static str)> {
     let jobs = document["jobs"].as_array().unwrap();
-    let all = jobs.iter().flat_map(|job| ["read", "write"].map(|op| (job[op].clone(), op)));
-    all.filter(|(direction, _)| direction["total_ios"] != 0).collect()
+    let directions = jobs.iter().flat_map(|job| ["read", "write"].map(|op| (job[op].clone(), op)));
+    directions.filter(|(direction, _)| direction["total_ios"] != 0).collect()
 }
 
 fn only(name: &str) -> CellRecord {
@@ -143,7 +143,7 @@ fn latencies(name: &str, cell: &CellRecord, direction: &Value) {
                 let ns: u64 = ns.parse().unwrap();
                 let up_to: u64 = bins
                     .iter()
-                    .filter(|(one, _)| one.parse::<u64>().unwrap() <= ns)
+                    .filter(|(edge, _)| edge.parse::<u64>().unwrap() <= ns)
                     .map(|(_, n)| n.as_u64().unwrap())
                     .sum();
                 assert_eq!(histogram.count_up_to(ns), up_to, "{name} {ns}");
@@ -265,7 +265,7 @@ fn figures_that_mislead_have_a_note() {
         ("rated-and-normal", "rated: fio held the job back (rate=2m)"),
         ("timed-samples", "timed: fio held the job back (rate_iops=3000)"),
         ("split", "split: its I/Os have several sizes"),
-        ("trim-loop", "discard: 64 trims of 4 MiB have no cell"),
+        ("trim-loop", "discard: 64 trims of 4 MiB have no test"),
         (
             "grouped",
             "vda: in the whole run of fio 0 reads and 0 writes of all programs, 0.0% of the time busy",
@@ -427,13 +427,13 @@ fn extreme_numbers_are_no_panic() {
     }
 }
 
-/// Whatever was read can be passed on; whatever was not is told in one line.
+/// Whatever was read can be passed on; whatever was not is reported in one line.
 fn let_it_be_used(text: &str) {
     match import(text) {
         Ok(records) => {
-            let all: Vec<&Record> = records.iter().collect();
+            let runs: Vec<&Record> = records.iter().collect();
             let documents = serde_json::to_string(&records).unwrap();
-            let shown = [csv(all.iter().copied()), openmetrics(&all), documents];
+            let shown = [csv(runs.iter().copied()), openmetrics(&runs), documents];
             assert!(!records.is_empty() && shown.iter().all(|text| !text.is_empty()));
         }
         Err(error) => assert!(!error.to_string().is_empty() && !error.to_string().contains('\n'), "{error}"),
@@ -476,7 +476,7 @@ fn latencies_without_their_number_are_read() {
     for (name, _) in FIXTURES {
         let old = changed(name, |job| {
             for latencies in
-                job.values_mut().filter_map(Value::as_object_mut).flat_map(|one| one.values_mut())
+                job.values_mut().filter_map(Value::as_object_mut).flat_map(|direction| direction.values_mut())
             {
                 if let Some(latencies) = latencies.as_object_mut() {
                     latencies.remove("N");
@@ -549,10 +549,10 @@ fn a_sum_of_all_directions_is_no_figure_of_one() {
         }
         job.insert("mixed".into(), sum);
     };
-    let one = changed("seqwrite", |job| unified(job, "write"));
+    let alone = changed("seqwrite", |job| unified(job, "write"));
     let plain = record("seqwrite");
-    assert_eq!(one.cells, plain.cells, "a job that only writes");
-    assert!(one.notes.iter().any(|note| note.contains("one sum of all directions")), "{:?}", one.notes);
+    assert_eq!(alone.cells, plain.cells, "a job that only writes");
+    assert!(alone.notes.iter().any(|note| note.contains("one sum of all directions")), "{:?}", alone.notes);
     let both = changed("mixed-uring", |job| unified(job, "read"));
     assert!(both.cells.is_empty(), "{:?}", both.cells);
     let note = "fio gives reads and writes as one sum (unified_rw_reporting), which is no figure of either";

@@ -90,7 +90,7 @@ fn the_flushes_of_etcd_have_their_own_latencies() {
         job["job options"]["rw"] = "trim".into();
     });
     assert!(alone.cells.is_empty());
-    assert_eq!(notes(&alone, "911 syncs, 3.07 ms on average, have no cell"), 1, "{:?}", alone.notes);
+    assert_eq!(notes(&alone, "911 syncs, 3.07 ms on average, have no test"), 1, "{:?}", alone.notes);
     // Without any there is nothing to say.
     let none =
         changed("etcd-fdatasync.json", |document| document["jobs"][0]["sync"]["lat_ns"]["N"] = 0.into());

@@ -132,8 +132,8 @@ proptest! {
         let damaged = format!("{}{put}{}", &text[..at], &text[end..]);
         match import(&damaged) {
             Ok(records) => {
-                let all: Vec<&Record> = records.iter().collect();
-                prop_assert!(!csv(all.iter().copied()).is_empty() && !openmetrics(&all).is_empty());
+                let runs: Vec<&Record> = records.iter().collect();
+                prop_assert!(!csv(runs.iter().copied()).is_empty() && !openmetrics(&runs).is_empty());
                 let again: Vec<Record> = serde_json::from_str(&serde_json::to_string(&records).unwrap()).unwrap();
                 prop_assert_eq!(again, records);
             }

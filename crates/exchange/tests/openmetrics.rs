@@ -21,7 +21,7 @@ struct Sample {
 fn parsed(text: &str) -> Vec<Sample> {
     let body = text.strip_suffix("# EOF\n").expect("the text ends with # EOF");
     let (mut samples, mut families): (Vec<Sample>, Vec<(String, String)>) = (Vec::new(), Vec::new());
-    let mut seen = HashSet::new();
+    let mut names = HashSet::new();
     for line in body.lines() {
         assert_eq!(line.trim_end(), line, "no space at the end");
         if let Some(head) = line.strip_prefix("# ") {
@@ -53,7 +53,7 @@ fn parsed(text: &str) -> Vec<Sample> {
         );
         let has_quantile = sample.labels.contains_key("quantile");
         assert_eq!(has_quantile, kind == "summary" && sample.name == *family, "{line}");
-        assert!(seen.insert(format!("{} {:?}", sample.name, sample.labels)), "{line} comes twice");
+        assert!(names.insert(format!("{} {:?}", sample.name, sample.labels)), "{line} comes twice");
         samples.push(sample);
     }
     samples
@@ -112,11 +112,11 @@ fn unquoted<'a>(text: &'a str, line: &str) -> (String, &'a str) {
 fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
     let is_it = |sample: &&Sample| {
         sample.name == name
-            && labels.iter().all(|(label, value)| sample.labels.get(*label).is_some_and(|one| one == value))
+            && labels.iter().all(|(label, value)| sample.labels.get(*label).is_some_and(|own| own == value))
     };
-    let found: Vec<f64> = samples.iter().filter(is_it).map(|sample| sample.value).collect();
-    assert!(found.len() <= 1, "{name} {labels:?}: {found:?}");
-    found.first().copied()
+    let values: Vec<f64> = samples.iter().filter(is_it).map(|sample| sample.value).collect();
+    assert!(values.len() <= 1, "{name} {labels:?}: {values:?}");
+    values.first().copied()
 }
 
 #[test]
@@ -124,26 +124,26 @@ fn every_figure_is_that_of_the_record() {
     let record = fixtures::run();
     let samples = parsed(&openmetrics(&[&record]));
     for cell in &record.cells {
-        let of = |name: &str| value(&samples, name, &[("cell", &cell.id)]);
+        let value_of = |name: &str| value(&samples, name, &[("cell", &cell.id)]);
         let rate = cell.result.bytes_per_s;
-        assert_eq!(of("rdsk_cell_rate_bytes_per_second"), rate.map(|rate| rate.mean));
-        assert_eq!(of("rdsk_cell_rate_low_bytes_per_second"), rate.and_then(|rate| rate.low));
-        assert_eq!(of("rdsk_cell_rate_high_bytes_per_second"), rate.and_then(|rate| rate.high));
-        assert_eq!(of("rdsk_cell_rate_ios_per_second"), cell.result.ops_per_s.map(|rate| rate.mean));
-        assert_eq!(of("rdsk_cell_moved_bytes"), cell.result.bytes.map(|bytes| bytes as f64));
-        assert_eq!(of("rdsk_cell_ios"), cell.result.ops.map(|ops| ops as f64));
-        assert_eq!(of("rdsk_cell_failed_ios"), Some(cell.result.errors.len() as f64));
+        assert_eq!(value_of("rdsk_cell_rate_bytes_per_second"), rate.map(|rate| rate.mean));
+        assert_eq!(value_of("rdsk_cell_rate_low_bytes_per_second"), rate.and_then(|rate| rate.low));
+        assert_eq!(value_of("rdsk_cell_rate_high_bytes_per_second"), rate.and_then(|rate| rate.high));
+        assert_eq!(value_of("rdsk_cell_rate_ios_per_second"), cell.result.ops_per_s.map(|rate| rate.mean));
+        assert_eq!(value_of("rdsk_cell_moved_bytes"), cell.result.bytes.map(|bytes| bytes as f64));
+        assert_eq!(value_of("rdsk_cell_ios"), cell.result.ops.map(|ops| ops as f64));
+        assert_eq!(value_of("rdsk_cell_failed_ios"), Some(cell.result.errors.len() as f64));
         assert_eq!(
-            of("rdsk_cell_device_ratio"),
+            value_of("rdsk_cell_device_ratio"),
             cell.verdict.as_ref().and_then(|verdict| verdict.device_share)
         );
-        let elapsed = of("rdsk_cell_elapsed_seconds").map(|seconds| (seconds * 1e9).round());
+        let elapsed = value_of("rdsk_cell_elapsed_seconds").map(|seconds| (seconds * 1e9).round());
         assert_eq!(elapsed, cell.result.elapsed_ns.map(|ns| ns as f64));
         let latency = cell.result.latency_ns.as_ref().filter(|latency| latency.count > 0);
         let quantile = |which: &str| {
-            let found =
+            let shown =
                 value(&samples, "rdsk_cell_latency_seconds", &[("cell", &cell.id), ("quantile", which)]);
-            found.map(|seconds| (seconds * 1e9).round())
+            shown.map(|seconds| (seconds * 1e9).round())
         };
         for (which, ns) in [
             ("0.5", latency.and_then(|latency| latency.p50)),
@@ -154,7 +154,7 @@ fn every_figure_is_that_of_the_record() {
         ] {
             assert_eq!(quantile(which), ns.map(|ns| ns as f64), "{which} of {}", cell.id);
         }
-        let count = of("rdsk_cell_latency_seconds_count");
+        let count = value_of("rdsk_cell_latency_seconds_count");
         assert_eq!(count, latency.map(|latency| latency.count as f64));
         let verdict = cell.verdict.as_ref().map_or("", |verdict| verdict.code.as_str());
         let info = [("cell", cell.id.as_str()), ("verdict", verdict), ("op", cell.workload.op.as_str())];
@@ -174,15 +174,15 @@ fn a_run_without_an_end_has_no_duration() {
 
 #[test]
 fn one_run_has_lasting_series_and_several_are_told_apart() {
-    let (one, mut other) = (fixtures::run(), fixtures::run());
-    let alone = parsed(&openmetrics(&[&one]));
+    let (first, mut other) = (fixtures::run(), fixtures::run());
+    let alone = parsed(&openmetrics(&[&first]));
     assert!(alone.iter().all(|sample| sample.name == "rdsk_run_info" || !sample.labels.contains_key("id")));
     other.id = "01JD8W3Q5Z0000000000000001".into();
-    let both = parsed(&openmetrics(&[&one, &other]));
+    let both = parsed(&openmetrics(&[&first, &other]));
     assert!(both.iter().all(|sample| sample.labels.contains_key("id")));
     assert_eq!(both.len(), alone.len() * 2);
     // The same run twice is one run.
-    assert_eq!(parsed(&openmetrics(&[&one, &one])).len(), alone.len());
+    assert_eq!(parsed(&openmetrics(&[&first, &first])).len(), alone.len());
 }
 
 #[test]
@@ -231,10 +231,10 @@ fn the_parsers_of_prometheus_read_the_same_samples() {
     if !requires(&[Need::Tool("/usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py")]) {
         return;
     }
-    let (one, mut other) = (fixtures::run(), fixtures::run());
+    let (first, mut other) = (fixtures::run(), fixtures::run());
     other.id = "01JD8W3Q5Z0000000000000001".into();
     other.label = Some("say \"hi\" \\ {x}".into());
-    let text = openmetrics(&[&one, &other]);
+    let text = openmetrics(&[&first, &other]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("rdsk.prom");
     std::fs::write(&path, &text).unwrap();

@@ -16,7 +16,7 @@ const READS: u32 = 3;
 const READS_BESIDE: u32 = 16;
 /// The part of the budget that this may take: one in so many.
 const SHARE: u64 = 10;
-/// Nobody looks at the windows of so few reads.
+/// The windows of so few reads are not drawn.
 const MIN_WINDOW_NS: u64 = 50_000_000;
 /// Time for a read that takes much longer than its rest.
 const PATIENCE_NS: u64 = 10_000_000_000;
@@ -36,7 +36,7 @@ pub(crate) struct AfterIdlePlan {
 impl AfterIdlePlan {
     /// All rests if they fit, else the short ones, else none. The time of simulated targets costs nothing, and none of it is taken from
     /// their cells.
-    pub(crate) fn of(plan: &Plan, targets: &[Target]) -> Self {
+    pub(crate) fn fitting(plan: &Plan, targets: &[Target]) -> Self {
         let is_asked = |index: &usize| {
             let cell = &plan.cells[*index];
             let is_direct = cell.workload.path == IoPath::Direct && cell.not_applicable.is_none();
@@ -160,14 +160,14 @@ mod tests {
             rounds: 6,
             notes: Vec::new(),
         };
-        let of = |budget_s: u64, kind: TargetKind| {
-            AfterIdlePlan::of(&plan(budget_s), &[Target { kind, ..Target::default() }])
+        let plan_of = |budget_s: u64, kind: TargetKind| {
+            AfterIdlePlan::fitting(&plan(budget_s), &[Target { kind, ..Target::default() }])
         };
-        let real = |budget_s: u64| of(budget_s, TargetKind::Block);
+        let real = |budget_s: u64| plan_of(budget_s, TargetKind::Block);
         assert_eq!((real(60).rests_ns.len(), real(60).reserved_ns), (2, 4_500_000_000));
         assert_eq!((real(20).rests_ns.len(), real(20).reserved_ns), (1, 1_500_000_000));
         assert!(real(10).cells.is_empty() && real(10).note.is_some_and(|note| note.ends_with("15.0 s")));
-        let simulated = of(10, TargetKind::Sim);
+        let simulated = plan_of(10, TargetKind::Sim);
         assert_eq!((simulated.rests_ns.len(), simulated.reserved_ns, simulated.note), (2, 0, None));
     }
 }

@@ -1,7 +1,7 @@
 //! The backend that a plan runs on: an engine, its clock and an observer. Real targets get the kernel's, simulated ones
 //! those of their lab; nothing above knows the difference.
 
-use crate::options::{EvidenceChoice, PlanOptions};
+use crate::request::{EvidenceChoice, PlanOptions};
 use rdsk_engine::{Engine, EngineError, EnginePolicy, MonotonicClock, RealEngine, SimEngine, measure_clock};
 use rdsk_model::{Clock, Host, IoError, Problem, ProblemKind, Target};
 use rdsk_observe::bpf::{Attachment, available};
@@ -32,7 +32,11 @@ impl Backend {
     ///
     /// # Errors
     /// If they are mixed.
-    pub(crate) fn of(claims: &[Claim], roots: &Roots, options: &PlanOptions) -> Result<Self, EngineError> {
+    pub(crate) fn for_claims(
+        claims: &[Claim],
+        roots: &Roots,
+        options: &PlanOptions,
+    ) -> Result<Self, EngineError> {
         if claims.iter().any(|claim| claim.simulated().is_some()) {
             simulated(claims, options.seed())
         } else {

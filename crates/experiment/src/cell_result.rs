@@ -3,7 +3,7 @@
 use crate::cell_totals::CellTotals;
 use rdsk_engine::Ended;
 use rdsk_model::{
-    Cell, CellResult, EngineKind, Estimate, Extent, IoPath, Latency, NEEDS_OF_DONTCACHE, StopReason, Workload,
+    Cell, CellResult, EngineKind, Extent, IoPath, Latency, NEEDS_OF_DONTCACHE, StopReason, Visit, Workload,
 };
 use rdsk_units::{Bytes, Nanos, percent};
 
@@ -24,49 +24,44 @@ impl CellTotals {
         if self.goes_on_after_errors(&cell.workload) && !self.errors.is_empty() {
             why.push_str(&format!("; {} of its positions failed", self.errors.len()));
         }
-        let ran = !self.visits.is_empty() && stop != StopReason::NotApplicable;
-        let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
+        let errors = if stop == StopReason::NotApplicable { Vec::new() } else { self.errors.clone() };
+        let ended = CellResult { stop, why, errors, ..CellResult::default() };
+        if self.visits.is_empty() || stop == StopReason::NotApplicable {
+            return ended;
+        }
+        let sum = |figure: fn(&Visit) -> u64| self.visits.iter().map(figure).sum::<u64>();
+        let elapsed_ns = sum(|visit| visit.elapsed_ns);
         // Requests of different sizes have no common rate.
-        let mixed = cell.workload.points.as_ref().is_some_and(|points| !points.block_bytes.is_empty());
-        let bytes_per_s =
-            if ran && !mixed { self.estimate(cell.extent, cell.workload.block_bytes) } else { None };
-        let block_bytes = cell.workload.block_bytes as f64;
+        let is_mixed = cell.workload.points.as_ref().is_some_and(|points| !points.block_bytes.is_empty());
+        let block_bytes = cell.workload.block_bytes;
+        let bytes_per_s = if is_mixed { None } else { self.estimate(cell.extent, block_bytes) };
         CellResult {
-            stop,
-            why,
-            elapsed_ns: ran.then_some(elapsed_ns),
-            engine: if ran { self.engine } else { None },
-            issuing: if ran { self.issuing.clone() } else { None },
-            asked_bytes: ran.then_some(self.asked_bytes),
-            pass_bytes: cell.extent.pass_bytes().filter(|_| ran && !mixed),
-            bytes: ran.then(|| self.visits.iter().map(|visit| visit.bytes).sum()),
-            ops: ran.then(|| self.visits.iter().map(|visit| visit.ops).sum()),
+            elapsed_ns: Some(elapsed_ns),
+            engine: self.engine,
+            issuing: self.issuing.clone(),
+            asked_bytes: Some(self.asked_bytes),
+            pass_bytes: cell.extent.pass_bytes().filter(|_| !is_mixed),
+            bytes: Some(sum(|visit| visit.bytes)),
+            ops: Some(sum(|visit| visit.ops)),
             bytes_per_s,
-            ops_per_s: bytes_per_s.map(|rate| Estimate {
-                mean: rate.mean / block_bytes,
-                low: rate.low.map(|low| low / block_bytes),
-                high: rate.high.map(|high| high / block_bytes),
-            }),
-            samples: None,
-            sync_latency_ns: None,
-            latency_ns: ran.then(|| Latency::from(&self.histogram).with_rounds(&self.round_histograms)),
-            to_return_ns: ran.then(|| self.sum_of(|visit| visit.to_return_ns)).flatten(),
-            to_close_ns: ran.then(|| self.sum_of(|visit| visit.to_close_ns)).flatten(),
-            to_stable_ns: ran.then(|| self.sum_of(|visit| visit.to_stable_ns)).flatten(),
-            windows: ran.then(|| self.windows.clone()),
-            streams: if ran { self.streams.clone() } else { Vec::new() },
-            cpu_ns: ran.then_some(self.cpu),
-            errors: if stop == StopReason::NotApplicable { Vec::new() } else { self.errors.clone() },
-            in_flight_mean: (ran && elapsed_ns > 0).then(|| self.latency_sum_ns as f64 / elapsed_ns as f64),
-            warmup_ns: ran.then_some(self.warm_up.ns),
-            warmup_bytes: ran.then_some(self.warm_up.bytes),
-            warmup_ops: ran.then_some(self.warm_up.ops),
-            stalls: None,
-            interrupted_calls: ran.then_some(self.interrupted_calls),
-            content: self.content.filter(|_| ran),
-            after_idle: if ran { self.after_idle.clone() } else { Vec::new() },
-            visits: if ran { self.visits.clone() } else { Vec::new() },
-            points: if ran { self.positions.clone() } else { Vec::new() },
+            ops_per_s: bytes_per_s.map(|rate| rate.over(block_bytes as f64)),
+            latency_ns: Some(Latency::from(&self.histogram).with_rounds(&self.round_histograms)),
+            to_return_ns: self.sum_of(|visit| visit.to_return_ns),
+            to_close_ns: self.sum_of(|visit| visit.to_close_ns),
+            to_stable_ns: self.sum_of(|visit| visit.to_stable_ns),
+            windows: Some(self.windows.clone()),
+            streams: self.streams.clone(),
+            cpu_ns: Some(self.cpu),
+            in_flight_mean: (elapsed_ns > 0).then(|| self.latency_sum_ns as f64 / elapsed_ns as f64),
+            warmup_ns: Some(self.warm_up.ns),
+            warmup_bytes: Some(self.warm_up.bytes),
+            warmup_ops: Some(self.warm_up.ops),
+            interrupted_calls: Some(self.interrupted_calls),
+            content: self.content,
+            after_idle: self.after_idle.clone(),
+            visits: self.visits.clone(),
+            points: self.positions.clone(),
+            ..ended
         }
     }
 
@@ -88,7 +83,7 @@ impl CellTotals {
             return (StopReason::Interrupted, "a signal ended the run".into());
         }
         if self.visits.is_empty() {
-            return (StopReason::Budget, "the time was used up before this cell's turn".into());
+            return (StopReason::Budget, "the time was used up before this test's turn".into());
         }
         if let Extent::Sustained(_) = cell.extent {
             return match self.ended {
@@ -112,7 +107,7 @@ impl CellTotals {
             && self.visits.iter().all(|visit| visit.bytes >= bytes)
         {
             let passes = self.visits.len();
-            return (StopReason::Complete, format!("{passes} passes of {} are complete", Bytes(bytes)));
+            return (StopReason::Complete, format!("{passes} sweeps of {} are complete", Bytes(bytes)));
         }
         if let Some(why) = self.why_no_whole_pass(cell) {
             return (StopReason::Budget, why);
@@ -145,7 +140,7 @@ impl CellTotals {
             _ => "",
         };
         let (longest, bytes) = (Bytes(longest).approx(), Bytes(bytes).approx());
-        Some(format!("no pass of {bytes} is complete: the longest has {longest}{more}"))
+        Some(format!("no sweep of {bytes} is complete: the longest has {longest}{more}"))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Sums up the visits of one cell: bytes, times, windows, rates, and the interval of the mean rate. It holds numbers and
 //! issues nothing.
 
-use crate::overlap::{is_most, overlap_of, windows_of};
-use crate::warm_up::{left_out, windows_between};
+use crate::counted_part::{is_most, overlap_of, windows_of};
+use crate::counted_part::{left_out, windows_between};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     AfterIdle, Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Overlap,
@@ -298,7 +298,7 @@ impl CellTotals {
         }
         let mean = per_second(self.measured_bytes, self.measured_ns);
         let ops = (self.measured_bytes as f64 / block_bytes as f64).max(1.0);
-        // Windows tell the scatter within a visit, rounds what changes between them: the wider interval counts.
+        // Windows show the scatter within a visit, rounds what changes between them: the wider interval counts.
         let is_sampled = extent == Extent::Timed && self.has_steady_windows(block_bytes);
         let of_windows = if is_sampled { rdsk_stats::batch_interval(&self.samples) } else { None };
         let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves())]
@@ -310,15 +310,10 @@ impl CellTotals {
             .reduce(f64::max)
             // The time ends at random between two completions, so every count is uncertain by one I/O.
             .map(|half| half.max(mean / ops));
-        Some(Estimate {
-            mean,
-            low: half_width.map(|half| (mean - half).max(0.0)),
-            high: half_width.map(|half| mean + half),
-        })
+        Some(Estimate::around(mean, half_width))
     }
 
     /// Bytes per second of every round that measured anything, and when it began.
-    #[allow(clippy::cast_precision_loss, reason = "a time in a run needs no more than 53 bits")]
     fn round_rates(&self) -> Vec<TimedSample> {
         let began = |round: u32| self.visits.iter().find(|visit| visit.round == round);
         let began_ns = |round: u32| began(round).map_or(0, |visit| visit.start_ns) as f64;
@@ -365,7 +360,6 @@ pub(crate) fn add_new<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
 pub(crate) fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
     bytes as f64 * 1e9 / elapsed_ns as f64
 }

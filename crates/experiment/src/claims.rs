@@ -2,20 +2,23 @@
 //! first test file is created, so that a refusal of the last target finds nothing changed.
 
 use crate::experiments::question;
-use crate::memory::check_memory;
 use crate::planner::{check_room, is_pass_of_target, plan};
 use crate::question::Targets;
 use crate::request::Request;
-use rdsk_model::{Cell, Event, Experiment, Op, Plan, Problem, Target, Watch};
+use rdsk_engine::buffers_bytes;
+use rdsk_model::{Cell, Event, Experiment, Op, Plan, Problem, ProblemKind, Target, Watch};
+use rdsk_observe::available_memory_bytes;
 use rdsk_stats::rng::SplitMix64;
 use rdsk_targets::{
     Access, Claim, Examined, Overwrite, Place, TestFileOptions, TestFileSize, check_growth, claim,
     create_test_file, each_lun, examine, plan_test_file, remove_orphans, share_space,
 };
+use rdsk_units::Bytes;
+use std::path::Path;
 
 /// Largest test file unless `--size` says otherwise.
 const MAX_TEST_FILE_BYTES: u64 = 1 << 30;
-/// The size of a test file that nobody requested is a multiple of this.
+/// The size of a test file that was not requested is a multiple of this.
 const TEST_FILE_UNIT_BYTES: u64 = 1 << 20;
 /// The part of the budget that creating the test files may take: a fifth.
 const TEST_FILE_SHARE: u64 = 5;
@@ -178,7 +181,7 @@ pub(crate) fn claim_all(
         check_room(&request.experiments, target, &request.options).map_err(|error| error.problem())?;
     }
     check_growths(&mut authorized, request)?;
-    // What cannot be planned is told of the plan that is made of the claims.
+    // What cannot be planned is noted in the plan that is made of the claims.
     if let Ok(plan) = whole_plan(&authorized, request) {
         check_memory(&plan, &request.roots.proc)?;
     }
@@ -291,10 +294,73 @@ fn access(examined: &Examined, request: &Request) -> Access {
     }
     let ops = request.options.ops.as_ref();
     let is_requested = request.options.end_fsync || ops.is_some_and(|ops| ops.contains(&Op::Write));
-    // A flag that allows writing requests it, even if it is the flag of another kind of target: whoever typed it meant
+    // A flag that allows writing requests it, even if it is the flag of another kind of target: the user who typed it meant
     // this target to be written, and must learn that it is not.
     let is_allowed =
         request.permission.overwrite == Overwrite::Allowed || request.permission.destroy.is_some();
     let only_reads = ops.is_some_and(|ops| !ops.contains(&Op::Write));
     if is_requested || (is_allowed && !only_reads) { Access::Write } else { Access::Read }
+}
+
+/// Of so many parts of what is available, the buffers may take one.
+const PARTS: u64 = 2;
+
+/// Refuses a plan with a cell whose buffers take more than half of the memory that `proc` (`/proc`) says is available.
+///
+/// # Errors
+/// The refusal. Where the kernel does not say, there is none.
+fn check_memory(plan: &Plan, proc: &Path) -> Result<(), Problem> {
+    let applicable = plan.cells.iter().filter(|cell| cell.not_applicable.is_none());
+    let needs = applicable.map(|cell| (buffers_bytes(&cell.workload), &cell.id));
+    let Some((bytes, id)) = needs.max_by_key(|&(bytes, _)| bytes) else { return Ok(()) };
+    let Some(available_bytes) = available_memory_bytes(proc) else { return Ok(()) };
+    if bytes <= available_bytes / PARTS {
+        return Ok(());
+    }
+    Err(Problem::new(
+        ProblemKind::Refused,
+        "memory",
+        format!(
+            "the buffers of {id} take {} of memory, more than half of the {} that are available",
+            Bytes(bytes),
+            Bytes(available_bytes)
+        ),
+        "make --streams, --iodepth or --bs smaller, or end other programs",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::plan;
+    use crate::request::PlanOptions;
+    use rdsk_model::{Experiment, Target};
+
+    #[test]
+    fn buffers_take_half_of_what_is_available_at_most() {
+        let target = Target {
+            path: Some("/t".into()),
+            size_bytes: 1 << 40,
+            made_by_rdsk: true,
+            direct_io: Some(true),
+            ..Target::default()
+        };
+        let options = PlanOptions { stream_counts: Some(vec![1024]), ..PlanOptions::default() };
+        let plan = plan(&[Experiment::Scale], &[target], &[false], None, &options, 60_000_000_000).unwrap();
+        let largest = plan.cells.iter().map(|cell| buffers_bytes(&cell.workload)).max().unwrap();
+        assert!(largest >= 4 << 20 && largest.is_multiple_of(1024), "{largest}");
+        let proc = tempfile::tempdir().unwrap();
+        assert!(check_memory(&plan, proc.path()).is_ok(), "the kernel does not say");
+        let twice_kib = largest / 1024 * 2;
+        let check = |available_kib: u64| {
+            let text = format!("MemTotal: 99999999999 kB\nMemAvailable: {available_kib} kB\n");
+            std::fs::write(proc.path().join("meminfo"), text).unwrap();
+            check_memory(&plan, proc.path())
+        };
+        assert!(check(twice_kib).is_ok());
+        let problem = check(twice_kib - 2).unwrap_err();
+        assert_eq!((problem.kind, problem.code.as_str()), (ProblemKind::Refused, "memory"));
+        assert!(problem.message.starts_with("the buffers of scale/"), "{}", problem.message);
+        assert!(problem.message.contains("more than half of the"), "{}", problem.message);
+    }
 }

@@ -1,7 +1,7 @@
 //! What an experiment knows when it plans its cells: one target, the options, the budget. It builds workloads and cells
 //! from them and looks at nothing else.
 
-use crate::options::{BudgetSource, PlanOptions};
+use crate::request::{BudgetSource, PlanOptions};
 use rdsk_model::{
     BufferPages, Cell, EngineKind, Experiment, Extent, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Target,
     TargetKind, Workload,
@@ -47,7 +47,7 @@ impl PlanContext<'_> {
     }
 
     /// Whether the path `dontcache` is measured beside the other two. A whole run has no time for it: its cells would take
-    /// their turns from those that everybody asks for.
+    /// their turns from those that are always requested.
     pub(crate) fn asks_dontcache(&self) -> bool {
         self.scope == Scope::Alone
     }
@@ -72,12 +72,7 @@ impl PlanContext<'_> {
 
     /// Bytes that take this share of the budget of a whole run at the rate at which the test file was written; `None` outside a
     /// whole run, or without such a rate.
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "bytes of a small share stay far below 2^53"
-    )]
+    #[allow(clippy::cast_possible_truncation, reason = "bytes of a small share stay far below 2^53")]
     pub(crate) fn bytes_of_share(&self, share: f64) -> Option<u64> {
         let rate = self.target_bytes_per_s.filter(|_| self.scope == Scope::WholeRun)?;
         Some((rate * self.budget_ns as f64 / 1e9 * share) as u64)

@@ -8,13 +8,11 @@ use crate::claims::{
 use crate::planner::plan;
 use crate::request::Request;
 use crate::resume::Resumed;
-use crate::run_outcome::RunOutcome;
+use crate::run_state::RunOutcome;
 use crate::runner::Runner;
 use crate::sustained::{self, Time};
 use rdsk_engine::{Engine, rough_read_rate};
-use rdsk_model::{
-    Clock, Event, ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch,
-};
+use rdsk_model::{Clock, Event, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
 use rdsk_targets::{arrays_at_end, test_files_left};
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -76,21 +74,8 @@ pub(crate) fn empty_record(command: Vec<String>, label: Option<String>) -> Recor
         label,
         command,
         rdsk_version: env!("CARGO_PKG_VERSION").into(),
-        source: None,
         started_at: jiff::Timestamp::now().to_string(),
-        elapsed_ns: 0,
-        simulated_ns: None,
-        seed: None,
-        status: Status::Complete,
-        error: None,
-        host: None,
-        targets: Vec::new(),
-        observer: ObserverFacts::default(),
-        cells: Vec::new(),
-        sustained: Vec::new(),
-        copies: Vec::new(),
-        findings: Vec::new(),
-        notes: Vec::new(),
+        ..Record::default()
     }
 }
 
@@ -105,7 +90,7 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
         && !record.cells.is_empty()
     {
         record.notes.push(format!(
-            "the run took {} of a budget of {}: cells get the I/O that they at least need, and rdsk waits for I/O in flight",
+            "the run took {} of a budget of {}: tests get the I/O that they at least need, and rdsk waits for I/O in flight",
             Nanos(took_ns),
             Nanos(budget_ns)
         ));
@@ -132,8 +117,8 @@ fn measure(
 ) -> Result<(), Problem> {
     let claimed = claim_all(request, watch, &mut record.notes)?;
     record.targets = claimed.claims.iter().map(|claim| claim.target.clone()).collect();
-    let mut backend =
-        Backend::of(&claimed.claims, &request.roots, &request.options).map_err(|error| error.problem())?;
+    let mut backend = Backend::for_claims(&claimed.claims, &request.roots, &request.options)
+        .map_err(|error| error.problem())?;
     record.host.clone_from(&backend.host);
     let target_bytes_per_s = claimed.target_bytes_per_s.or_else(|| rough_rate(request, &claimed));
     let spent_ns = if claimed.is_simulated() { 0 } else { elapsed_ns(began) };
@@ -154,7 +139,7 @@ fn measure(
             if request.options.pass_bytes.is_none() {
                 crate::resume::take_spans(&mut plan, earlier);
             }
-            Resumed::of(earlier, record, &plan)?
+            Resumed::find(earlier, record, &plan)?
         }
         None => Resumed::default(),
     };
@@ -220,7 +205,7 @@ fn sustain_writes(
     }
     let mut copy = None;
     if is_simulated {
-        let made = Backend::of(&claimed.claims, &request.roots, &request.options);
+        let made = Backend::for_claims(&claimed.claims, &request.roots, &request.options);
         copy = Some(made.map_err(|error| error.problem())?);
     }
     let Backend { engine, clock, observer, .. } = copy.as_mut().unwrap_or(backend);
@@ -258,9 +243,9 @@ fn rounds_ns(request: &Request, is_simulated: bool) -> u64 {
 /// Notes which arrays are in another state than before the first cell.
 fn note_arrays(targets: &mut [Target], request: &Request) {
     for target in targets {
-        let found = arrays_at_end(target, &request.roots);
+        let arrays = arrays_at_end(target, &request.roots);
         if let Some(device) = &mut target.device {
-            device.arrays_at_end = found;
+            device.arrays_at_end = arrays;
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::context::{PlanContext, Scope};
 use crate::experiments::question;
-use crate::mediums::{mediums, twins_before};
-use crate::options::{BudgetSource, PlanOptions};
 use crate::question::{MIN_ROUNDS, Question, ROUNDS, Targets};
+use crate::request::{BudgetSource, PlanOptions};
 use crate::schedule::FIRST_ROUNDS_SHARE;
+use crate::sequences::{mediums, twins_before};
 use rdsk_model::{
     Cell, EngineKind, Experiment, Extent, IoPath, Op, Plan, Problem, ProblemKind, Target, TargetKind,
     UNLIMITED_NS,
@@ -21,49 +21,20 @@ const MAX_ROUNDS: u32 = 24;
 
 /// Why there is no plan.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
 pub enum PlanError {
     /// The target holds less than one block.
     #[error("{target} has {}, less than one block of {block_bytes} bytes", left_words(*.size_bytes, *.offset_bytes))]
-    TooSmall {
-        /// Name of the target.
-        target: String,
-        /// Its size.
-        size_bytes: u64,
-        /// The requested offset, at most the size.
-        offset_bytes: u64,
-        /// The smallest requested block.
-        block_bytes: u64,
-    },
+    TooSmall { target: String, size_bytes: u64, offset_bytes: u64, block_bytes: u64 },
     /// The offset leaves nothing to measure.
     #[error("--offset {offset_bytes} is beyond the end of {target}, which has {size_bytes} bytes")]
-    OffsetBeyondEnd {
-        /// Name of the target.
-        target: String,
-        /// Its size.
-        size_bytes: u64,
-        /// The requested offset.
-        offset_bytes: u64,
-    },
+    OffsetBeyondEnd { target: String, size_bytes: u64, offset_bytes: u64 },
     /// The pass that was requested does not fit behind the offset.
     #[error("--bytes {} {}", Bytes(*.pass_bytes).exact(), room_words(.target, *.size_bytes, *.offset_bytes))]
-    PassTooLarge {
-        /// Name of the target.
-        target: String,
-        /// Its size.
-        size_bytes: u64,
-        /// The requested offset.
-        offset_bytes: u64,
-        /// The requested bytes of a pass.
-        pass_bytes: u64,
-    },
+    PassTooLarge { target: String, size_bytes: u64, offset_bytes: u64, pass_bytes: u64 },
     /// An engine was requested for a target that has its own.
     #[error("{target} is simulated: the engine {engine} cannot issue its I/O")]
-    SimulatedEngine {
-        /// Name of the target.
-        target: String,
-        /// The requested engine.
-        engine: EngineKind,
-    },
+    SimulatedEngine { target: String, engine: EngineKind },
     /// The options leave no cell.
     #[error("nothing to do: {0}")]
     Nothing(String),
@@ -101,7 +72,7 @@ pub fn plan(
     questions.sort_by_key(|question| question.targets());
     let mut cells = cells(&questions, &contexts);
     if cells.is_empty() {
-        return Err(PlanError::Nothing("the options leave no cell on these targets".into()));
+        return Err(PlanError::Nothing("the options leave no test on these targets".into()));
     }
     let notes = questions.iter().flat_map(|question| question.notes(&contexts)).collect();
     let budget_ns = time_ns(&mut cells, &questions, &contexts);

@@ -2,7 +2,7 @@
 //! `experiments` knows them all.
 
 use crate::context::PlanContext;
-use crate::options::PlanOptions;
+use crate::request::PlanOptions;
 use rdsk_model::{Cell, Workload};
 
 /// Rounds over the cells, so that every figure rests on visits at this many moments of the run.

@@ -1,8 +1,140 @@
-//! What the user requested, parsed and checked, before any target is examined. Plain data.
+//! What the user requested, parsed and checked, before any target is examined, and the options that shape a plan, with their defaults and
+//! ranges. Plain data.
 
-use crate::PlanOptions;
-use rdsk_model::{Experiment, Record, StopFlag};
+use rdsk_model::{BufferPages, EngineKind, Experiment, Op, Pattern, Record, StopFlag, StreamRange};
 use rdsk_targets::{Permission, Roots};
+
+/// The seed where none is chosen, as for simulated targets, whose runs can be repeated.
+const DEFAULT_SEED: u64 = 1;
+
+/// Where the budget comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BudgetSource {
+    /// No `--budget` was given.
+    Default,
+    /// `--budget`.
+    Requested,
+}
+
+/// How many positions `zones` visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Positions {
+    /// As many as the time allows, up to 200.
+    Default,
+    /// Exactly this many, at least 1 (`--points`).
+    Count(u64),
+    /// Every block (`--full`).
+    Full,
+}
+
+/// In which order `zones` visits its positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PositionOrder {
+    /// Shuffled anew in every pass.
+    Shuffled,
+    /// From the first to the last, as the report did.
+    Ascending,
+}
+
+/// The options of a plan. `None` leaves the choice to the experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanOptions {
+    /// Wall time of the whole run, test file included; positive.
+    pub budget_ns: u64,
+    /// Where the budget comes from.
+    pub budget_source: BudgetSource,
+    /// Time per cell in all its visits; replaces the share of the budget.
+    pub runtime_ns: Option<u64>,
+    /// Requested relative half-width of the interval, between 0 and 1.
+    pub precision: f64,
+    /// Requested directions; `None` means reads, and writes if they are allowed.
+    pub ops: Option<Vec<Op>>,
+    /// Block sizes (`--bs`); each at least 1.
+    pub block_bytes: Option<Vec<u64>>,
+    /// Bytes of one pass (`--bytes`); of `scale`, of each stream.
+    pub pass_bytes: Option<u64>,
+    /// First byte of the span (`--offset`).
+    pub offset_bytes: u64,
+    /// I/Os in flight (`--iodepth`): of `stream`'s direct cells (default 1) and of the headline's deep cells (default 32).
+    pub queue_depth: Option<u32>,
+    /// Thread counts (`--streams`): the first of them for `stream` (default 1), all of them for `scale`.
+    pub stream_counts: Option<Vec<u32>>,
+    /// Time between the starts of two streams of `scale` (`--stagger`); 0 starts all at once.
+    pub stagger_ns: Option<u64>,
+    /// Whether each stream of `scale` has a range of its own (`--shared-range`).
+    pub range: StreamRange,
+    /// Positions of `zones`.
+    pub positions: Positions,
+    /// Order of the positions of `zones` (`--order`); shuffled where it does not matter otherwise.
+    pub position_order: Option<PositionOrder>,
+    /// Passes of `zones` (`--runs`), at least 1.
+    pub runs: Option<u32>,
+    /// Order of offsets of `stream`'s cells.
+    pub pattern: Pattern,
+    /// Whether `stream` also measures buffered writes that end with `fsync`, inside their time (`--end-fsync`).
+    pub end_fsync: bool,
+    /// What issues the I/O (`--engine`); `None` takes sync at depth 1 and `io_uring` above, or what is faster on the target.
+    pub engine: Option<EngineKind>,
+    /// Where the evidence comes from (`--evidence`).
+    pub evidence: EvidenceChoice,
+    /// Processors to pin streams to (`--pin`); empty leaves them free.
+    pub pin_cpus: Vec<usize>,
+    /// Where buffers of more than a page lie (`--memory`).
+    pub buffers: BufferPages,
+    /// Whether real targets are written until the rate has settled (`--sustained`); simulated ones always are.
+    pub is_sustained: bool,
+    /// Seed of offsets and data (`--seed`); `None` stands for that of simulated targets, 1.
+    pub seed: Option<u64>,
+}
+
+impl PlanOptions {
+    /// The seed that counts.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(DEFAULT_SEED)
+    }
+}
+
+/// Which sources of evidence a run uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EvidenceChoice {
+    /// BPF where the kernel permits it, for a part of each visit where it would slow the I/O down; sysfs otherwise.
+    #[default]
+    Auto,
+    /// BPF throughout.
+    Bpf,
+    /// The counters of sysfs alone.
+    Sysfs,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            budget_ns: 60_000_000_000,
+            budget_source: BudgetSource::Default,
+            runtime_ns: None,
+            precision: 0.02,
+            ops: None,
+            block_bytes: None,
+            pass_bytes: None,
+            offset_bytes: 0,
+            queue_depth: None,
+            stream_counts: None,
+            stagger_ns: None,
+            range: StreamRange::Disjoint,
+            positions: Positions::Default,
+            position_order: None,
+            runs: None,
+            pattern: Pattern::Sequential,
+            end_fsync: false,
+            engine: None,
+            evidence: EvidenceChoice::Auto,
+            pin_cpus: Vec::new(),
+            buffers: BufferPages::Ordinary,
+            is_sustained: false,
+            seed: None,
+        }
+    }
+}
 
 /// One invocation of a measuring command.
 #[derive(Clone, Debug)]

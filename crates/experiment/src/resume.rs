@@ -25,7 +25,7 @@ impl Resumed {
     /// # Errors
     /// If the Record has other targets or was made by another version, a cell that it finished was measured with other options,
     /// or nothing of it can be taken over, or nothing is missing.
-    pub(crate) fn of(earlier: &Record, now: &Record, plan: &Plan) -> Result<Self, Problem> {
+    pub(crate) fn find(earlier: &Record, now: &Record, plan: &Plan) -> Result<Self, Problem> {
         let id = rdsk_units::printable(&earlier.id);
         let refusal = |why: String, hint: &str| {
             let message = format!("record {id} cannot be continued: {why}");
@@ -51,14 +51,14 @@ impl Resumed {
                 }
                 Some(then) if began_elsewhere(cell, then) => {
                     return Err(refusal(
-                        "it is of a version whose passes in ascending order all begin at the first position"
+                        "it is of a version whose sweeps in ascending order all begin at the first position"
                             .into(),
-                        "measure anew without --resume: passes that begin elsewhere tell speed by position from change with time",
+                        "measure anew without --resume: sweeps that begin elsewhere separate speed by position from change with time",
                     ));
                 }
                 Some(then) if has_passes(cell, then) && !is_continued(cell, then) => {
                     return Err(refusal(
-                        format!("{} has no pass over the same positions", cell.id),
+                        format!("{} has no sweep over the same positions", cell.id),
                         "use the same --bs, --points, --order, --rw and --seed as the first time",
                     ));
                 }
@@ -90,12 +90,12 @@ impl Resumed {
         let held: Vec<String> = self.continued.iter().map(passes).collect();
         let mut words = format!("continues record {id}");
         if !held.is_empty() {
-            words.push_str(&format!(", with the passes that it holds: {}", held.join(", ")));
+            words.push_str(&format!(", with the sweeps that it holds: {}", held.join(", ")));
         }
         if !self.finished.is_empty() {
             let ids: Vec<&str> = self.finished.iter().map(|cell| cell.id.as_str()).collect();
             words.push_str(&format!(
-                ", with the cells that it finished, so that these were not measured at the same time as the others: {}",
+                ", with the tests that it finished, so that these were not measured at the same time as the others: {}",
                 ids.join(", ")
             ));
         }
@@ -127,14 +127,11 @@ fn earlier_sitting(visit: &Visit) -> Visit {
     Visit { sitting: visit.sitting.saturating_add(1), ..visit.clone() }
 }
 
-fn is_scaled(cell: &Cell) -> bool {
-    matches!(cell.experiment, Experiment::Align | Experiment::Paths)
-}
-
 /// How many bytes the cells of `align` choose from, and those of `paths` pass over, follows the rate at which the test file was written
 /// or the target read at first, which is another one each time: those of the earlier run count.
 pub(crate) fn take_spans(plan: &mut Plan, earlier: &Record) {
-    for cell in plan.cells.iter_mut().filter(|cell| is_scaled(cell)) {
+    let is_scaled = |cell: &&mut Cell| matches!(cell.experiment, Experiment::Align | Experiment::Paths);
+    for cell in plan.cells.iter_mut().filter(is_scaled) {
         let Some(then) = earlier.cells.iter().find(|then| then.id == cell.id) else { continue };
         let mut wanted = cell.workload.clone();
         wanted.span_bytes = then.workload.span_bytes;
@@ -163,11 +160,11 @@ fn nothing_finished(earlier: &Record, plan: &Plan) -> String {
     let rounds = plan.rounds;
     let visits = earlier.cells.iter().flat_map(|cell| &cell.result.visits);
     match visits.map(|visit| visit.round.saturating_add(1)).max() {
-        None => "none of its cells is finished: it ended before the first turn".into(),
+        None => "none of its tests is finished: it ended before the first turn".into(),
         Some(round) if round < rounds => format!(
-            "none of its cells is finished: it ended in round {round} of {rounds}, and each cell has a turn in every round"
+            "none of its tests is finished: it ended in repeat {round} of {rounds}, and each test has a turn in every repeat"
         ),
-        Some(_) => "none of its cells is finished: their last turns were cut short or failed".into(),
+        Some(_) => "none of its tests is finished: their last turns were cut short or failed".into(),
     }
 }
 
@@ -219,7 +216,7 @@ fn damage(earlier: &Record) -> Option<String> {
         return Some(format!("its schema is {}, not {SCHEMA}", rdsk_units::printable(&earlier.schema)));
     }
     let bad = earlier.cells.iter().find(|cell| !cell.result.points.is_empty() && !is_sound(cell))?;
-    Some(format!("the passes of {} do not fit its positions", bad.id))
+    Some(format!("the sweeps of {} do not fit its positions", bad.id))
 }
 
 /// Every pass has a visit that moved its bytes, and visits each position at most once.
@@ -243,7 +240,7 @@ fn is_sound(cell: &CellRecord) -> bool {
         && passes.iter().zip(&cell.result.visits).all(|(run, visit)| moved(run) == Some(visit.bytes))
 }
 
-/// Why two targets are not one and the same; `None` if they are. Names and sizes alone do not tell two disks apart: the serial
+/// Why two targets are not one and the same; `None` if they are. Names and sizes alone do not distinguish two disks: the serial
 /// number does, if there is one.
 fn unlike(then: &Target, now: &Target) -> Option<String> {
     let name = rdsk_units::printable(&then.name);
@@ -294,7 +291,7 @@ pub(crate) fn visits_before(cell: &Cell, then: &CellRecord) -> u32 {
 
 impl CellTotals {
     /// Totals that start with what an earlier Record holds of the cell.
-    pub(crate) fn of(cell: &Cell, earlier: &[CellRecord]) -> Self {
+    pub(crate) fn after(cell: &Cell, earlier: &[CellRecord]) -> Self {
         let mut totals = CellTotals { rates_of_overlap: cell.workload.streams > 1, ..CellTotals::default() };
         let (Some(then), Some(points)) = (continued(cell, earlier), &cell.workload.points) else {
             return totals;

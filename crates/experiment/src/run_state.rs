@@ -1,11 +1,11 @@
-//! What the runner keeps between visits: the totals of all cells, consecutive failures, stable write rates. It does nothing
-//! within a visit.
+//! What the runner keeps between visits: the totals of all cells, consecutive failures, stable write rates; and the outcome of a plan, with
+//! the problem that it reports if cells failed. It does nothing within a visit.
 
 use crate::cell_totals::CellTotals;
 use crate::resume::visits_before;
 use crate::sequences::Sequences;
 use rdsk_engine::Run;
-use rdsk_model::{Cell, CellRecord, Op, Plan, Target};
+use rdsk_model::{Cell, CellRecord, EngineKind, Op, Plan, Problem, ProblemKind, Target};
 use rdsk_observe::Observer;
 use rdsk_units::Nanos;
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ impl RunState {
     ) -> Self {
         let applicable = plan.cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
         let mut totals: Vec<CellTotals> =
-            plan.cells.iter().map(|cell| CellTotals::of(cell, resumed)).collect();
+            plan.cells.iter().map(|cell| CellTotals::after(cell, resumed)).collect();
         let mut visits = Vec::new();
         for (cell, totals) in plan.cells.iter().zip(&mut totals) {
             let Some(then) = earlier.iter().find(|then| then.id == cell.id) else { continue };
@@ -145,5 +145,65 @@ impl RunState {
             cell.id
         ));
         self.has_hung = true;
+    }
+}
+
+/// The filesystem, or what this user may have of it, is full.
+const ENOSPC: i32 = 28;
+const EDQUOT: i32 = 122;
+
+/// The outcome of running a plan.
+#[derive(Debug)]
+pub struct RunOutcome {
+    /// One record per cell of the plan, in its order.
+    pub cells: Vec<CellRecord>,
+    /// Whether a signal ended it.
+    pub interrupted: bool,
+    /// The first failure, if cells failed.
+    pub problem: Option<Problem>,
+    /// Notes of engines and observers, each of them once.
+    pub notes: Vec<String>,
+    /// How the evidence was collected; `None` if no cell ran.
+    pub observer: Option<rdsk_model::ObserverFacts>,
+}
+
+/// The first failure, with the name of its cell. If nothing was measured before it, it keeps its kind; a target that is
+/// lost during the run counts as failed I/O.
+pub(crate) fn first_problem(cells: &[CellRecord], all_totals: &[CellTotals]) -> Option<Problem> {
+    let is_failed = |cell: &CellRecord| cell.result.stop == rdsk_model::StopReason::Error;
+    let (failed, totals) = cells.iter().zip(all_totals).find(|(cell, _)| is_failed(cell))?;
+    let message = format!("{}: {}", failed.id, failed.result.why);
+    if let Some(problem) = &totals.failure {
+        let began = all_totals.iter().any(|totals| !totals.visits.is_empty());
+        let kind = if began { ProblemKind::Io } else { problem.kind };
+        return Some(Problem { kind, message, ..problem.clone() });
+    }
+    let hint = hint(failed.workload.engine, totals.errors.first().map(|error| error.errno));
+    Some(Problem::new(ProblemKind::Io, "io-error", message, hint))
+}
+
+/// What helps after an I/O failed with this error.
+fn hint(engine: EngineKind, errno: Option<i32>) -> &'static str {
+    match (engine, errno) {
+        (EngineKind::Sim, _) => {
+            "the description of the system says where it fails (rdsk sim show); the record keeps the figures up to the error"
+        }
+        (_, Some(ENOSPC | EDQUOT)) => {
+            "free space, raise the quota if there is one, or measure reads; the record keeps the figures up to the error"
+        }
+        _ => "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_filesystem_is_no_failing_device() {
+        let hint_of = |errno| hint(EngineKind::Sync, Some(errno));
+        assert!(hint_of(ENOSPC).starts_with("free space") && hint_of(EDQUOT).starts_with("free space"));
+        assert!(hint_of(5).contains("dmesg"));
+        assert!(hint(EngineKind::Sim, Some(ENOSPC)).contains("rdsk sim show"));
     }
 }

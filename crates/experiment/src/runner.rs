@@ -4,13 +4,12 @@
 use crate::after_idle::{AfterIdlePlan, IdleReads};
 use crate::cell_record::CellContext;
 use crate::cell_totals::{CellTotals, add_new};
-use crate::run_outcome::{RunOutcome, first_problem};
-use crate::run_state::{RunState, Slice};
+use crate::counted_part::candidate_ns;
+use crate::run_state::{RunOutcome, RunState, Slice, first_problem};
 use crate::schedule::{Schedule, Turn};
-use crate::settle::SettleWatch;
-use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, run_ns, window_ns};
-use crate::warm_up::candidate_ns;
-use crate::window::of_visit;
+use crate::stopping::{
+    SettleWatch, StopPolicy, cache_check, is_enough, limits, next_ops, of_visit, run_ns, window_ns,
+};
 use rdsk_analysis::MIN_PAGES;
 use rdsk_engine::{
     Ended, Engine, EngineError, Job, Limits, PAGE_BYTES, PAGES_LOOKED_AT, Prepared, Run, Settled, look_ns,
@@ -58,7 +57,7 @@ impl Runner<'_> {
         let is_applicable = |index: &usize| self.plan.cells[*index].not_applicable.is_none();
         let cells = (0..self.plan.cells.len()).filter(is_applicable).count();
         self.watch.event(&Event::Started { cells, budget_ns: self.plan.budget_ns });
-        let after_idle = AfterIdlePlan::of(self.plan, self.targets);
+        let after_idle = AfterIdlePlan::fitting(self.plan, self.targets);
         state.deadline_ns = state.deadline_ns.saturating_sub(after_idle.reserved_ns);
         let mut schedule = Schedule::new(self.plan);
         while !self.stop.is_raised() {
@@ -183,7 +182,7 @@ impl Runner<'_> {
             warm_up_ns: candidate_ns(cell, totals.visits.len(), run_ns, job.window_ns),
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),
-            settle: SettleWatch::of(cell),
+            settle: SettleWatch::for_cell(cell),
         };
         observer.follow(state.totals[index].evidence.may_follow());
         observer.begin();
@@ -211,7 +210,7 @@ impl Runner<'_> {
     }
 
     /// Looks at what a device holds where it was read, unless a signal came, or the budget has no time for it. After
-    /// sequences, whose buffers tell nothing, the visits before it may have told enough; other visits look only if their buffers had
+    /// sequences, whose buffers show nothing, the visits before it may have said enough; other visits look only if their buffers had
     /// too few pages.
     fn look_at(
         &mut self,
@@ -244,7 +243,7 @@ impl Runner<'_> {
         settled: Result<Settled, EngineError>,
         mut evidence: rdsk_observe::VisitEvidence,
     ) -> Result<(), EngineError> {
-        // The threads that issue the I/O have ended, so only they can tell how long they waited.
+        // The threads that issue the I/O have ended, so only they can say how long they waited.
         if let Some(processor) = &mut evidence.processor {
             processor.own_wait_ns = run.processor_wait_ns;
         }

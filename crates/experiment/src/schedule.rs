@@ -129,7 +129,7 @@ impl<'a> Schedule<'a> {
         self.round == 0
             && over_ns > may_be_ns
             && state.visits_done > 0
-            // What hangs is told of each cell, once.
+            // What hangs is reported for each cell, once.
             && !state.has_hung
             && self.plan.runtime_ns.is_none()
             && cell.workload.engine != EngineKind::Sim
@@ -139,6 +139,11 @@ impl<'a> Schedule<'a> {
     /// passes, which cannot be shorter, into the group's part of it. Where even the first pass was cut short, the time left
     /// goes to more parts. So cells of a group have the same number of rounds: visits that were cut short would be unlike the others,
     /// and a flush cannot be cut.
+    ///
+    /// Group A has two cells of passes, whose turns took 5 s each, and B one, of 20 s; all have the weight 1. In the second of three
+    /// rounds, with 62 s left, the turns of this round and the next one take 2 × 30 s: both groups have theirs. With 50 s left they
+    /// would not fit, so each group is held against its part. A has 2 of the 6 weights that are left in two rounds, 16.7 s, of which it
+    /// needs 10: it has its turns. B then has 1 of 4 weights and 10 of the 40 s left, but needs 20: it has none in this round.
     fn affords(&self, group: &[usize], turns_left: &[usize], left_ns: u64, state: &RunState) -> bool {
         if self.plan.runtime_ns.is_some() {
             return true;
@@ -165,6 +170,10 @@ impl<'a> Schedule<'a> {
 
     /// The time for the first of the turns that are left in a round: as requested, else an equal part of the cell's share
     /// of the budget, and no more than its share of the time that is left. A pass may take half of the cell's share.
+    ///
+    /// Of 60 s for five rounds, a cell of weight 1 beside one of weight 2 has 20 s, half of them in these rounds: 2 s in each. If
+    /// 15 s are left when the first round begins, since a test file was filled before, its share of them is 1 of 3 + 4 × 3
+    /// weights, and its first turn has 1 s. With all 60 s left, a pass has 2 s too, and may take 10 s until it is whole: half of 20 s.
     fn slice(&self, turns_left: &[usize], left_ns: u64, state: &RunState) -> Slice {
         let plan = self.plan;
         let rounds = u64::from(plan.rounds.max(1));
@@ -227,7 +236,7 @@ impl<'a> Schedule<'a> {
             .max_by(|a, b| gain(a).total_cmp(&gain(b)))
     }
 
-    /// Whether more rounds of a cell tell more: a single pass was all that was asked, and what failed fails again.
+    /// Whether more rounds of a cell show anything: a single pass was all that was asked, and what failed fails again.
     fn is_repeatable(&self, index: usize, state: &RunState) -> bool {
         let (cell, totals) = (&self.plan.cells[index], &state.totals[index]);
         let has_failed = totals.failure.is_some() || !totals.errors.is_empty() || totals.visits.is_empty();
@@ -281,12 +290,7 @@ fn is_pass(cell: &Cell) -> bool {
 }
 
 /// The part of a time that has `weight` of `weights`.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "a share of a budget in nanoseconds stays far below 2^53"
-)]
+#[allow(clippy::cast_possible_truncation, reason = "a share of a budget in nanoseconds stays far below 2^53")]
 fn share(ns: u64, weight: f64, weights: f64) -> u64 {
     (ns as f64 * weight / weights) as u64
 }

@@ -1,11 +1,16 @@
-//! How much I/O one visit does: limits, growth, the end of its time. No visit ends because its figures look precise: one
-//! that stopped at a lucky moment would be shorter than the others. It decides from numbers and issues nothing.
+//! How much I/O one visit does, and in which part of its span: limits, growth, the end of its time, or of its rate's settling. No other
+//! visit ends because its figures look precise: one that stopped at a lucky moment would be shorter than the others.
+//!
+//! Through the page cache a visit may use a part of its span only. That is made cold and checked before the visit, which takes as long as
+//! it has pages, so that it is small; and it moves on through the same span as the direct cells do: visits over the same bytes each time
+//! would soon be answered by a cache below the block layer, and the direct ones beside them would not. It decides from numbers.
 
 use crate::cell_totals::{CellTotals, per_second};
-use crate::settle::SettleWatch;
-use crate::window::span_bytes;
+use crate::experiments::question;
 use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
-use rdsk_model::{CacheState, Cell, Event, Extent, IoPath, Op, Watch};
+use rdsk_model::{CacheState, Cell, Endurance, Event, Extent, IoPath, Op, Watch, Workload};
+use rdsk_stats::{Sustained, sustained};
+use std::borrow::Cow;
 
 /// Shortest time for the I/O of a visit, however long preparation took.
 pub(crate) const MIN_RUN_NS: u64 = 5_000_000;
@@ -52,12 +57,12 @@ impl Control for StopPolicy<'_> {
     }
 }
 
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "bytes of one visit stay far below 2^53"
-)]
+/// The most that one visit may do in the time left of its slice.
+///
+/// A disk that sustains 100 MB/s takes 200 MB of a write-behind cell in 2 s, so that a visit writes 140 MB at most, in blocks of
+/// 64 KiB 139,984,896 bytes. Of a span of 100 MiB it writes each byte once, 104,857,600 bytes; of a pass of 1 GiB, the 139,984,896.
+/// Before a first flush has said that rate, it writes 1 MiB, or the whole pass.
+#[allow(clippy::cast_possible_truncation, reason = "bytes of one visit stay far below 2^53")]
 pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: Option<f64>) -> Limits {
     let block_bytes = cell.workload.block_bytes;
     let pass_bytes = cell.extent.pass_bytes();
@@ -80,6 +85,9 @@ pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: O
 
 /// The time for the I/O of the next visit, which has so much left of its slice: as long as the first visit's, and at least a
 /// quarter of the slice, however long the preparation took.
+///
+/// In slices of 4 s, a first visit that was prepared for 1 s has the other 3 s, and no later one has more. One that was prepared for
+/// 3.6 s has 1 s instead of the 0.4 s that are left.
 pub(crate) fn run_ns(totals: &mut CellTotals, left_ns: u64, slice_ns: u64) -> u64 {
     let run_ns = left_ns.max(slice_ns / 4).max(MIN_RUN_NS);
     run_ns.min(*totals.first_run_ns.get_or_insert(run_ns))
@@ -97,6 +105,9 @@ pub(crate) fn is_enough(cell: &Cell, ended: Ended) -> bool {
 /// I/Os of the next visit of samples: twice as many while the I/O takes a small part of the visit. Direct writes grow as
 /// long as the time allows: every visit ends with a flush and so starts with an empty cache in the device, and only a long
 /// one shows what the device does when that cache is full.
+///
+/// With 4 s left, 64 cold reads that took 50 ms of a visit of 300 ms, the rest of which made them cold, become 128. If these take 100 of
+/// 350 ms, more than a quarter, the next visit has 128 as well. Direct writes would be doubled until a visit takes 1 s of 4.
 pub(crate) fn next_ops(cell: &Cell, ops: u64, totals: &CellTotals, visit_ns: u64, left_ns: u64) -> u64 {
     let io_ns = totals.visits.last().map_or(0, |visit| visit.elapsed_ns);
     let fills_a_cache = cell.workload.op == Op::Write && cell.workload.path == IoPath::Direct;
@@ -123,9 +134,90 @@ pub(crate) fn window_ns(slice_ns: u64) -> u64 {
         .unwrap_or(WIDEST_NS >> HALVINGS)
 }
 
+/// The workload of a visit that begins so far behind the start of the span, and where in that workload it begins. Near the end of the
+/// span the part is the last one that it has.
+pub(crate) fn of_visit(cell: &Cell, begin_bytes: u64) -> (Cow<'_, Workload>, u64) {
+    let workload = &cell.workload;
+    let span_bytes = span_bytes(cell);
+    if span_bytes >= workload.span_bytes {
+        return (Cow::Borrowed(workload), begin_bytes);
+    }
+    let step_bytes = workload.block_bytes.max(1).checked_next_multiple_of(workload.align_bytes.max(1));
+    let whole_steps = |bytes: u64| bytes - bytes % step_bytes.unwrap_or(u64::MAX);
+    let begin_bytes = whole_steps(begin_bytes % workload.span_bytes);
+    let part_bytes = begin_bytes.min(whole_steps(workload.span_bytes - span_bytes));
+    let offset_bytes = workload.offset_bytes.saturating_add(part_bytes);
+    (Cow::Owned(Workload { offset_bytes, span_bytes, ..workload.clone() }), begin_bytes - part_bytes)
+}
+
+/// Bytes of the span that a visit of a cell may use.
+fn span_bytes(cell: &Cell) -> u64 {
+    let window_bytes = question(cell.experiment).window_bytes().filter(|_| cell.extent == Extent::Timed);
+    cell.workload.part_bytes(window_bytes.unwrap_or(u64::MAX))
+}
+
+/// Shortest time after which a rate may be called settled.
+const MIN_NS: u64 = 10_000_000_000;
+/// Points that are kept at most; every second one is dropped when there are more.
+const MAX_POINTS: usize = 4096;
+/// From one look at the whole series to the next, the time grows by one part in so many.
+const LOOK_GROWS: u64 = 20;
+/// A level of at most this share of the rate that shorter visits had has fallen from there.
+pub(crate) const FALLEN: f64 = 0.8;
+
+/// The progress of such a visit.
+#[derive(Debug)]
+pub(crate) struct SettleWatch {
+    endurance: Endurance,
+    /// Seconds and bytes.
+    points: Vec<(f64, f64)>,
+    /// Windows that stand for one point, and those since the last one.
+    every: u32,
+    since: u32,
+    next_look_ns: u64,
+}
+
+impl SettleWatch {
+    /// For a visit of this cell; `None` where its end does not depend on its rate.
+    pub(crate) fn for_cell(cell: &Cell) -> Option<Self> {
+        let Extent::Sustained(endurance) = cell.extent else { return None };
+        Some(Self { endurance, points: Vec::new(), every: 1, since: 0, next_look_ns: MIN_NS })
+    }
+
+    /// Takes the progress at the end of a window; whether the visit has gone on for long enough.
+    pub(crate) fn is_over(&mut self, progress: &Progress) -> bool {
+        self.since += 1;
+        if self.since >= self.every {
+            self.since = 0;
+            self.points.push((progress.elapsed_ns as f64 / 1e9, progress.bytes as f64));
+        }
+        if self.points.len() > MAX_POINTS {
+            let mut index = 0;
+            self.points.retain(|_| {
+                index += 1;
+                index % 2 == 0
+            });
+            self.every *= 2;
+        }
+        if progress.elapsed_ns < self.next_look_ns || progress.bytes < self.endurance.least_bytes {
+            return false;
+        }
+        self.next_look_ns = progress.elapsed_ns + progress.elapsed_ns / LOOK_GROWS;
+        let Some(settled) = sustained(&self.points).filter(Sustained::is_clearly_settled) else {
+            return false;
+        };
+        let expected = self.endurance.expected_bytes_per_s as f64;
+        let has_fallen = settled.fall.is_some() || settled.rate <= FALLEN * expected;
+        let has_held =
+            progress.elapsed_ns >= self.endurance.least_ns || progress.ops >= self.endurance.least_ops;
+        has_fallen || has_held
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_model::{Experiment, IoPath, Pattern, Workload};
 
     #[test]
     fn any_two_widths_divide_each_other() {
@@ -134,5 +226,120 @@ mod tests {
         widths.dedup();
         assert_eq!(widths, [1_562_500, 3_125_000, 6_250_000, 12_500_000, 25_000_000, 50_000_000]);
         assert!(widths.windows(2).all(|pair| pair[1] == 2 * pair[0]), "{widths:?}");
+    }
+
+    const GIB: u64 = 1 << 30;
+
+    fn cell(path: IoPath, span_bytes: u64) -> Cell {
+        Cell {
+            id: "c".into(),
+            experiment: Experiment::Stream,
+            workload: Workload {
+                path,
+                block_bytes: 1 << 14,
+                align_bytes: 1 << 14,
+                offset_bytes: 1 << 20,
+                ..Workload::sequential_read(span_bytes)
+            },
+            extent: Extent::Timed,
+            weight: 1.0,
+            not_applicable: None,
+        }
+    }
+
+    /// Where a visit begins: offset and length of what it may use, and its start in that.
+    fn part(cell: &Cell, begin_bytes: u64) -> (u64, u64, u64) {
+        let (workload, begin_bytes) = of_visit(cell, begin_bytes);
+        (workload.offset_bytes, workload.span_bytes, begin_bytes)
+    }
+
+    #[test]
+    fn a_buffered_visit_goes_on_behind_the_others_in_a_part_of_the_span() {
+        let buffered = cell(IoPath::Buffered, 100 * GIB);
+        assert_eq!(part(&buffered, 0), (1 << 20, GIB, 0));
+        assert_eq!(part(&buffered, 5 * GIB + 100), ((1 << 20) + 5 * GIB, GIB, 0), "in whole blocks");
+        // Never beyond the end of the span, and round it.
+        let last = (1 << 20) + 99 * GIB;
+        assert_eq!(part(&buffered, 99 * GIB), (last, GIB, 0));
+        assert_eq!(part(&buffered, 100 * GIB - (1 << 20)), (last, GIB, GIB - (1 << 20)));
+        assert_eq!(part(&buffered, 101 * GIB), ((1 << 20) + GIB, GIB, 0));
+        // In a span that is hardly larger the visits move on as those of others do.
+        let close = cell(IoPath::Buffered, GIB + (1 << 14));
+        let begins = [0, 1 << 14, GIB / 2, GIB].map(|begin_bytes| part(&close, begin_bytes));
+        let at = |part_bytes: u64, begin_bytes: u64| ((1 << 20) + part_bytes, GIB, begin_bytes);
+        assert_eq!(
+            begins,
+            [at(0, 0), at(1 << 14, 0), at(1 << 14, GIB / 2 - (1 << 14)), at(1 << 14, GIB - (1 << 14))]
+        );
+    }
+
+    #[test]
+    fn direct_and_short_cells_passes_and_other_questions_have_their_span() {
+        let whole = |cell: &Cell| assert_eq!(part(cell, 7), (1 << 20, cell.workload.span_bytes, 7));
+        whole(&cell(IoPath::Direct, 100 * GIB));
+        whole(&cell(IoPath::Buffered, GIB));
+        let mut two = cell(IoPath::Buffered, 100 * GIB);
+        two.workload.streams = 2;
+        whole(&two);
+        whole(&Cell { extent: Extent::Passes { bytes: 1 << 20 }, ..cell(IoPath::Buffered, 100 * GIB) });
+        whole(&Cell { experiment: Experiment::Headline, ..cell(IoPath::Buffered, 100 * GIB) });
+        let mut random = cell(IoPath::Buffered, 100 * GIB);
+        random.workload.pattern = Pattern::Random;
+        whole(&random);
+        // A window would have no room for two of these blocks.
+        let mut large = cell(IoPath::Buffered, 100 * GIB);
+        large.workload.block_bytes = GIB;
+        whole(&large);
+    }
+
+    const FOREVER: Endurance = Endurance {
+        least_bytes: 0,
+        least_ns: u64::MAX,
+        least_ops: u64::MAX,
+        most_ops: u64::MAX,
+        expected_bytes_per_s: 0,
+    };
+
+    /// When a visit is over that has done so much after so many seconds; `None` for not within 1000 s.
+    fn over_s(endurance: Endurance, done: impl Fn(f64) -> f64) -> Option<f64> {
+        let cell = Cell {
+            id: "c".into(),
+            experiment: Experiment::Headline,
+            workload: Workload::sequential_read(1 << 30),
+            extent: Extent::Sustained(endurance),
+            weight: 1.0,
+            not_applicable: None,
+        };
+        let mut watch = SettleWatch::for_cell(&cell).unwrap();
+        assert!(SettleWatch::for_cell(&Cell { extent: Extent::Timed, ..cell }).is_none());
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a test")]
+        let progress = |window: u64| {
+            let bytes = done(window as f64 * 0.05) as u64;
+            Progress { elapsed_ns: window * 50_000_000, bytes, ops: bytes / 4096 }
+        };
+        (1..20_000).find(|&window| watch.is_over(&progress(window))).map(|window| window as f64 * 0.05)
+    }
+
+    #[test]
+    fn a_burst_is_over_when_the_level_after_it_lasted_as_long() {
+        let burst = |s: f64| (900e6 * s).min(18e9 + 30e6 * s);
+        let over = over_s(FOREVER, burst).unwrap();
+        assert!((40.0..50.0).contains(&over), "the burst is over after 20.7 s: {over}");
+        // One that ends at once is followed for as long as anything.
+        assert_eq!(over_s(FOREVER, |s| (900e6 * s).min(1e8 + 30e6 * s)), Some(10.0));
+    }
+
+    #[test]
+    fn a_level_goes_on_for_as_long_as_it_must() {
+        assert_eq!(over_s(FOREVER, |s| 1e8 * s), None, "until its time is over");
+        let held = |endurance: Endurance| over_s(endurance, |s| 1e8 * s).unwrap();
+        assert!((60.0..63.1).contains(&held(Endurance { least_ns: 60_000_000_000, ..FOREVER })));
+        assert!((20.0..21.1).contains(&held(Endurance { least_ops: 488_000, ..FOREVER })));
+        // Far below what shorter visits had, it has fallen before.
+        let below = Endurance { expected_bytes_per_s: 200_000_000, ..FOREVER };
+        assert_eq!(over_s(below, |s| 1e8 * s), Some(10.0));
+        let more = Endurance { least_bytes: 5_000_000_000, ..below };
+        assert!((50.0..50.1).contains(&over_s(more, |s| 1e8 * s).unwrap()));
+        assert_eq!(over_s(Endurance { least_ns: 0, ..FOREVER }, |s| 1e8 * s * s), None, "it never settles");
     }
 }

@@ -2,7 +2,7 @@
 //! visit. The first one of a target, which is sequential, fills what caches there are; what it shows of their size the others exceed.
 
 use crate::experiments::question;
-use crate::run_outcome::RunOutcome;
+use crate::run_state::RunOutcome;
 use rdsk_analysis::lasting::lasting;
 use rdsk_model::{Cell, CellRecord, Clock, Endurance, Event, Extent, Plan, Problem, Watch};
 
@@ -81,7 +81,7 @@ pub(crate) fn sustain(
 }
 
 /// How long the visit of a cell goes on, by what the rounds and the visits before it showed of its targets.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes and rates far below 2^63")]
+#[expect(clippy::cast_possible_truncation, reason = "bytes and rates far below 2^63")]
 fn endurance(before: &CellRecord, sustained: &[CellRecord], time: Time) -> Endurance {
     let same_targets = |other: &&CellRecord| other.workload.targets == before.workload.targets;
     let fallen = |other: &CellRecord| lasting(other, other)?.fall_bytes;

@@ -136,7 +136,7 @@ fn a_filesystem_without_direct_io_says_so_and_measures_the_rest() {
 }
 
 /// The third path is asked by the questions about paths when they are asked alone; the turns of a whole run belong to what
-/// everybody asks first.
+/// are requested first.
 #[test]
 fn dontcache_is_asked_alone_only() {
     let is_third = |cell: &&rdsk_model::Cell| cell.workload.path == IoPath::DontCache;
@@ -345,13 +345,13 @@ fn several_targets_have_cells_of_their_own() {
 /// A virtual device may report that it is rotational; its plan is not shortened for that.
 #[test]
 fn a_virtual_device_is_not_taken_for_a_rotational_one() {
-    let of = |name: &str| {
+    let target_of = |name: &str| {
         let device = Device { name: name.into(), rotational: Some(true), ..Device::default() };
         let target = Target { device: Some(device), made_by_rdsk: false, ..target(100 << 30) };
         let options = PlanOptions::default();
         plan(&[Experiment::Zones], &[target], &[false], None, &options, 60_000_000_000).unwrap()
     };
-    let (rotational, virtio) = (of("sda"), of("vda"));
+    let (rotational, virtio) = (target_of("sda"), target_of("vda"));
     assert!(rotational.rounds < virtio.rounds || rotational.cells.len() < virtio.cells.len());
     assert!(rotational.notes.iter().any(|note| note.contains("shortened")), "{:?}", rotational.notes);
 }
@@ -382,11 +382,12 @@ fn a_shortened_plan_of_scale_names_what_it_shortened() {
     let both =
         PlanOptions { budget_source: rdsk_experiment::BudgetSource::Requested, ..PlanOptions::default() };
     let plan = plan(&[Experiment::Scale], &[target(1 << 30)], &[false], None, &both, 3_000_000_000).unwrap();
-    let all = "(in full: 8 block sizes, streams started 5.00 s apart); --bs, --stagger or a larger --budget";
-    assert!(plan.notes.iter().any(|note| note.contains(all)), "{:?}", plan.notes);
+    let in_full =
+        "(in full: 8 block sizes, streams started 5.00 s apart); --bs, --stagger or a larger --budget";
+    assert!(plan.notes.iter().any(|note| note.contains(in_full)), "{:?}", plan.notes);
 }
 
-/// What one cell has read may lie in a cache that nobody sees when the next one draws the same offsets.
+/// What one cell has read may lie in a cache that is not seen when the next one draws the same offsets.
 #[test]
 fn no_two_cells_draw_the_same_offsets() {
     let seeds = |seed: Option<u64>| -> Vec<u64> {
@@ -413,8 +414,8 @@ fn only_paths_of_one_lun_draw_offsets_of_their_own() {
     let experiments = [Experiment::Headline, Experiment::Stream];
     let options = PlanOptions::default();
     let plan = plan(&experiments, &targets, &[true; 4], None, &options, 60_000_000_000).unwrap();
-    let seeds = |of: u32| -> Vec<u64> {
-        let its = plan.cells.iter().filter(|cell| cell.workload.targets == [of]);
+    let seeds = |seed: u32| -> Vec<u64> {
+        let its = plan.cells.iter().filter(|cell| cell.workload.targets == [seed]);
         its.map(|cell| cell.workload.seed).collect()
     };
     assert_eq!(seeds(0), seeds(1));

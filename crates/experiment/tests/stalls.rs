@@ -62,18 +62,19 @@ fn margin(cell: &CellRecord) -> f64 {
 
 #[test]
 fn the_record_says_what_was_seen() {
-    let seen = four_cells(vec![(20 * SECOND, 22 * SECOND)]);
-    let with_one: Vec<_> = seen.outcome.cells.iter().filter_map(|cell| cell.result.stalls.as_ref()).collect();
+    let stalled = four_cells(vec![(20 * SECOND, 22 * SECOND)]);
+    let with_one: Vec<_> =
+        stalled.outcome.cells.iter().filter_map(|cell| cell.result.stalls.as_ref()).collect();
     assert_eq!(with_one.len(), 4, "no cell knows that the stall of another is not its own");
     let own: Vec<_> = with_one.iter().flat_map(|stalls| &stalls.seen).collect();
     assert!(own.len() == 1 && own[0].lasts_ns.abs_diff(2 * SECOND) < SECOND / 10, "{own:?}");
     assert!(own[0].start_ns.abs_diff(20 * SECOND) < SECOND / 10, "{own:?}");
-    for cell in seen.outcome.cells.iter().filter(|cell| margin(cell) < 0.2) {
+    for cell in stalled.outcome.cells.iter().filter(|cell| margin(cell) < 0.2) {
         assert!(cell.result.why.contains("; with what stalls leave unsure it is ±"), "{}", cell.result.why);
     }
     // The windows of the one that met it scatter more than that.
-    assert_eq!(seen.outcome.cells.iter().filter(|cell| margin(cell) < 0.2).count(), 3);
-    assert!(seen.outcome.cells.iter().all(|cell| margin(cell) > 0.05));
+    assert_eq!(stalled.outcome.cells.iter().filter(|cell| margin(cell) < 0.2).count(), 3);
+    assert!(stalled.outcome.cells.iter().all(|cell| margin(cell) > 0.05));
     let steady = four_cells(Vec::new());
     assert!(steady.outcome.cells.iter().all(|cell| cell.result.stalls.is_none()));
 }
@@ -95,15 +96,15 @@ fn short_run(stalls_s: &[(f64, f64)], cells: u32) -> Seen {
 /// earlier.
 #[test]
 fn a_wait_that_was_seen_does_not_end_beyond_the_budget() {
-    let seen = short_run(&[(2.0, 2.5), (8.5, 2.5)], 1);
-    assert!((6 * SECOND..=10 * SECOND).contains(&seen.elapsed_ns), "{} ns", seen.elapsed_ns);
+    let stalled = short_run(&[(2.0, 2.5), (8.5, 2.5)], 1);
+    assert!((6 * SECOND..=10 * SECOND).contains(&stalled.elapsed_ns), "{} ns", stalled.elapsed_ns);
 }
 
 /// A disk that took half of the budget to wake up: the cells of other questions, which did not wait for it, are repeated.
 #[test]
 fn one_wait_does_not_end_the_other_cells() {
-    let seen = short_run(&[(0.1, 5.0)], 4);
-    assert!((6 * SECOND..=10 * SECOND).contains(&seen.elapsed_ns), "{} ns", seen.elapsed_ns);
-    let visits = seen.outcome.cells[3].result.visits.len();
+    let stalled = short_run(&[(0.1, 5.0)], 4);
+    assert!((6 * SECOND..=10 * SECOND).contains(&stalled.elapsed_ns), "{} ns", stalled.elapsed_ns);
+    let visits = stalled.outcome.cells[3].result.visits.len();
     assert!(visits >= 2, "{visits} visits");
 }

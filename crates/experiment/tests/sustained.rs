@@ -15,10 +15,10 @@ fn went_on(runtime_s: u64, iops: f64, shape: impl Fn(&mut Scripted)) -> CellReco
         most_ops: u64::MAX,
         expected_bytes_per_s: 0,
     };
-    let one = plan(vec![cell(BLOCK, Extent::Sustained(endurance))], runtime_s * SECOND);
-    let plan = Plan { rounds: 1, runtime_ns: Some(runtime_s * SECOND), ..one };
-    let mut seen = run(&plan, iops * BLOCK as f64, |disk, _| shape(disk));
-    seen.outcome.cells.remove(0)
+    let base = plan(vec![cell(BLOCK, Extent::Sustained(endurance))], runtime_s * SECOND);
+    let plan = Plan { rounds: 1, runtime_ns: Some(runtime_s * SECOND), ..base };
+    let mut ran = run(&plan, iops * BLOCK as f64, |disk, _| shape(disk));
+    ran.outcome.cells.remove(0)
 }
 
 fn rounds(iops: f64) -> CellRecord {
@@ -26,7 +26,7 @@ fn rounds(iops: f64) -> CellRecord {
     run(&short, iops * BLOCK as f64, |_, _| ()).outcome.cells.remove(0)
 }
 
-fn of(visit: &CellRecord) -> Lasting {
+fn lasting_of(visit: &CellRecord) -> Lasting {
     lasting(&rounds(3000.0), visit).unwrap()
 }
 
@@ -34,10 +34,13 @@ fn of(visit: &CellRecord) -> Lasting {
 #[test]
 fn a_bucket_of_tokens_is_emptied_and_its_refill_is_what_lasts() {
     let visit = went_on(600, 3000.0, |disk| disk.stall = Some((30_000, 2_000_000)));
-    let seen = of(&visit);
-    assert!(seen.is_burst && seen.is_settled, "{seen:?}");
-    assert!((seen.bytes_per_s / (500.0 * BLOCK as f64) - 1.0).abs() < 0.01, "{seen:?}");
-    assert!((seen.fall_bytes.unwrap() as f64 / (30_000.0 * BLOCK as f64) - 1.0).abs() < 0.05, "{seen:?}");
+    let lasting = lasting_of(&visit);
+    assert!(lasting.is_burst && lasting.is_settled, "{lasting:?}");
+    assert!((lasting.bytes_per_s / (500.0 * BLOCK as f64) - 1.0).abs() < 0.01, "{lasting:?}");
+    assert!(
+        (lasting.fall_bytes.unwrap() as f64 / (30_000.0 * BLOCK as f64) - 1.0).abs() < 0.05,
+        "{lasting:?}"
+    );
     // As long again as the burst took, and no longer.
     let elapsed_s = visit.result.elapsed_ns.unwrap() / SECOND;
     assert!((20..=22).contains(&elapsed_s), "{elapsed_s}");
@@ -47,8 +50,8 @@ fn a_bucket_of_tokens_is_emptied_and_its_refill_is_what_lasts() {
 /// With too little time, the page says that it has not settled.
 #[test]
 fn a_fall_near_the_end_has_not_settled() {
-    let seen = of(&went_on(14, 3000.0, |disk| disk.stall = Some((30_000, 2_000_000))));
-    assert!(!seen.is_settled && seen.is_burst, "{seen:?}");
+    let lasting = lasting_of(&went_on(14, 3000.0, |disk| disk.stall = Some((30_000, 2_000_000))));
+    assert!(!lasting.is_settled && lasting.is_burst, "{lasting:?}");
 }
 
 /// Steady disks of several speeds, and disks that stall now and then, have no burst; they are followed to the end of the time.
@@ -60,8 +63,8 @@ fn none_of_twenty_steady_disks_has_a_burst() {
             .map(|at| (at * 3 * SECOND + step * 77_000_000, at * 3 * SECOND + step * 80_000_000))
             .collect();
         let visit = went_on(60, iops, |disk| disk.pauses.clone_from(&pauses));
-        let seen = lasting(&rounds(iops), &visit).unwrap();
-        assert!(!seen.is_burst && seen.fall_bytes.is_none(), "{step}: {seen:?}");
+        let lasting = lasting(&rounds(iops), &visit).unwrap();
+        assert!(!lasting.is_burst && lasting.fall_bytes.is_none(), "{step}: {lasting:?}");
         assert_eq!(visit.result.elapsed_ns.unwrap() / SECOND, 60);
         assert_eq!(visit.result.why, "it went on for as long as there was time");
     }

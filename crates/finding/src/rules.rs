@@ -18,7 +18,6 @@ mod evidence_differs;
 mod faster_than_rotation;
 mod few_samples;
 mod first_access;
-mod larger_blocks_help;
 mod latency_bands;
 mod level_shifts;
 mod loop_backing_cached;
@@ -28,7 +27,6 @@ mod no_stripe_seen;
 mod one_target_limits;
 mod only_zeros;
 mod own_pause;
-mod page_write_no_read;
 mod passes_differ;
 mod path_cause;
 mod prelude;
@@ -43,7 +41,6 @@ mod requests_split;
 mod restated_verdicts;
 mod saturation;
 mod scale_knee;
-mod single_writer_depth;
 mod slows_down;
 mod speed_by_position;
 mod stalls;
@@ -168,6 +165,7 @@ pub const RULES: &[Rule] = &[
     stalls::RULE,
     rate_trends::DRIFT,
     passes_differ::RULE,
+    write_cache_volatile::RULE,
     latency_bands::RULE,
     speed_by_position::RULE,
     stripe_geometry::RULE,
@@ -193,17 +191,13 @@ pub const RULES: &[Rule] = &[
     read_modify_write::RULE,
     misaligned_write::RULE,
     durable_write_cost::RULE,
-    write_cache_volatile::RULE,
-    single_writer_depth::RULE,
     saturation::SATURATED,
     deep_write_behind::RULE,
     read_ahead_helped::RULE,
     requests_merged::RULE,
     requests_split::RULE,
     contiguous_memory::RULE,
-    page_write_no_read::RULE,
     direct_refused::RULE,
-    larger_blocks_help::RULE,
 ];
 
 /// The findings of all rules, in the order of [`RULES`]. The cells' verdicts must have been given before.
@@ -347,6 +341,24 @@ mod tests {
             let inside = effect.low.zip(effect.factor).is_none_or(|(low, factor)| low <= factor)
                 && effect.high.zip(effect.factor).is_none_or(|(high, factor)| factor <= high);
             assert!(inside, "{effect:?}");
+        }
+    }
+
+    /// A reader knows tests by what they do; ids are for programs, in `cells`.
+    #[test]
+    fn no_text_names_a_cell_by_its_id_and_each_is_short() {
+        let record = fixtures::run_on_three_paths();
+        assert!(!record.findings.is_empty());
+        for finding in &record.findings {
+            let effect = finding.effect.iter().map(|effect| &effect.text);
+            let texts = [&finding.title, &finding.text].into_iter().chain(&finding.advice).chain(effect);
+            for text in texts.chain(&finding.evidence) {
+                let named = record.cells.iter().find(|cell| text.contains(&cell.id));
+                assert!(named.is_none(), "{}: {text}", finding.code);
+            }
+            let parts = finding.text.split(". ").skip(1);
+            let further = parts.filter(|part| part.starts_with(char::is_uppercase)).count();
+            assert!(further <= 2, "{}: {}", finding.code, finding.text);
         }
     }
 

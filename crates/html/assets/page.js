@@ -12,10 +12,10 @@
   button.hidden = false;
   show();
 
-  // Paper has no summary to open: what each run was, and what each finding means and advises, is printed too.
+  // Paper has no summary to open: every figure, and what each finding means and advises, is printed too.
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll(".about details:not([open])")];
+    opened = [...document.querySelectorAll(".about details:not([open]), .more:not([open])")];
     for (const one of opened) one.open = true;
   });
   addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
@@ -51,7 +51,8 @@
       };
       const x = place(data.x, numbers("x"), left, right);
       const y = data.rows ? place(data.y, numbers("y"), top, bottom) : place(data.y, numbers("y"), bottom, top);
-      return { svg, x, y, row: data.rows ? (bottom - top) / data.y.ticks.length : 0 };
+      const yRight = data.right && place(data.right, numbers("right"), bottom, top);
+      return { svg, x, y, yRight, bars: numbers("bars"), row: data.rows ? (bottom - top) / data.y.ticks.length : 0 };
     }
 
     const visible = () => drawings.find((one) => one.svg.getClientRects().length > 0) || drawings[0];
@@ -59,8 +60,9 @@
     // The middle of a mark, and of a bar the middle of its end.
     function middle(drawing, [index, item]) {
       const series = data.series[index];
-      let y = drawing.y(series.y[item]);
-      if (series.slot) y += drawing.row * (-0.18 + 0.56 * (series.slot[0] + 0.43) / series.slot[1]);
+      const [begin, end] = drawing.bars;
+      let y = (series.right ? drawing.yRight : drawing.y)(series.y[item]);
+      if (series.slot) y += drawing.row * (begin + (end - begin) * (series.slot[0] + 0.43) / series.slot[1]);
       return [drawing.x(series.x[item]), y];
     }
 
@@ -86,17 +88,20 @@
     function words([index, item]) {
       const series = data.series[index];
       const x = series.x[item], y = series.y[item];
-      const axis = data.rows ? data.x : data.y;
+      const axis = data.rows ? data.x : series.right ? data.right : data.y;
       const lines = data.rows
         ? [named(data.y, y), series.name]
         : [series.name, `${data.x.label}: ${named(data.x, x)}`];
-      if (series.slot && series.from[item] > 0) {
+      if (series.labels) {
+        lines.push(series.labels[item]);
+      } else if (series.slot && series.from[item] > 0) {
         lines.push(`${named(axis, x - series.from[item])}, ends at ${named(axis, x)}`);
       } else {
         lines.push(`${axis.label}: ${named(axis, data.rows ? x : y)}`);
       }
-      const range = series.interval && series.interval[item];
-      if (range) lines.push(`95% interval: ${digits(range[0])} to ${named(axis, range[1])}`);
+      const ends = (series.range || series.interval || [])[item];
+      const what = series.range ? "range" : "95% interval";
+      if (ends && !series.labels) lines.push(`${what}: ${digits(ends[0])} to ${named(axis, ends[1])}`);
       return lines.join("\n");
     }
 

@@ -1,7 +1,7 @@
 //! An axis on paper: the range that holds all values of a plot, where each lies in pixels, the places of its labels, and their words.
 //! It draws nothing.
 
-use crate::figure::{Axis, Plot, Point, Scale, Tick};
+use crate::figure::{Axis, Plot, Point, Scale, Series, Tick};
 use rdsk_report::significant;
 use rdsk_units::grouped;
 use std::ops::Range;
@@ -16,40 +16,41 @@ const FEW_DECADES: f64 = 2.5;
 /// How far apart labels of an axis are at least, over the room that each would have if all were as far apart.
 const APART: f64 = 0.65;
 
-/// Which of the two axes.
+/// An interval beyond this many times the highest value ends at the edge: it would leave no room for the values.
+const MOST_OF_INTERVAL: f64 = 1.5;
+
+/// Which of the axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Along {
     X,
     Y,
+    Right,
 }
 
-/// Everything that must fit on an axis.
-fn values(plot: &Plot, along: Along) -> Vec<f64> {
-    let is_measured = |along: Along| match (plot.y.scale, along) {
-        (Scale::Rows, Along::X) => true,
-        (Scale::Rows, Along::Y) => false,
-        (_, along) => along == Along::Y,
-    };
-    let value = |point: &Point| match along {
-        Along::X => point.x,
-        Along::Y => point.y,
-    };
-    let mut values = Vec::new();
-    for point in plot.series.iter().flat_map(|series| &series.points) {
-        values.push(value(point));
-        if let Some((low, high)) = point.interval.filter(|_| is_measured(along)) {
-            values.extend([low, high]);
-        }
-    }
-    values
+/// Everything that must fit on an axis: the values, and the ends of their intervals.
+fn values(plot: &Plot, along: Along) -> (Vec<f64>, Vec<f64>) {
+    let measured = if plot.y.scale == Scale::Rows { Along::X } else { Along::Y };
+    let is_measured = along == measured || along == Along::Right;
+    let value = |point: &Point| if along == Along::X { point.x } else { point.y };
+    let is_on = |series: &&Series| along == Along::X || series.is_right == (along == Along::Right);
+    let points = || plot.series.iter().filter(is_on).flat_map(|series| &series.points);
+    let intervals = points().filter_map(|point| point.interval.filter(|_| is_measured));
+    (points().map(value).collect(), intervals.flat_map(|(low, high)| [low, high]).collect())
 }
 
 /// The range of an axis: all its values, and a little more.
 pub(crate) fn range(plot: &Plot, along: Along) -> Range<f64> {
-    let axis = if along == Along::X { &plot.x } else { &plot.y };
-    let mut values = values(plot, along);
+    let axis = match along {
+        Along::X => &plot.x,
+        Along::Y => &plot.y,
+        Along::Right => plot.right.as_deref().unwrap_or(&plot.y),
+    };
+    let (mut values, mut ends) = values(plot, along);
     values.extend(axis.ticks.iter().map(|tick| tick.at));
     values.retain(|value| value.is_finite());
+    let highest_value = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    ends.retain(|end| end.is_finite());
+    values.extend(ends.into_iter().map(|end| end.min(MOST_OF_INTERVAL * highest_value)));
     let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match axis.scale {
         Scale::Rows => -0.5..(axis.ticks.len() as f64 - 0.5),
@@ -80,9 +81,9 @@ impl<'p> Coordinate<'p> {
         Self { axis, range, pixels }
     }
 
-    /// Where a value lies, in pixels; what is too small for a logarithmic axis lies at its beginning.
+    /// Where a value lies, in pixels; what is too small for the axis lies at its beginning, what is too large at its end.
     pub(crate) fn pixel(&self, value: f64) -> f64 {
-        self.pixels.0 + self.share(value) * (self.pixels.1 - self.pixels.0)
+        self.pixels.0 + self.share(value).clamp(0.0, 1.0) * (self.pixels.1 - self.pixels.0)
     }
 
     /// Both ends of the range.
@@ -173,18 +174,21 @@ pub(crate) fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::{Series, Shape};
+    use crate::figure::Shape;
 
     fn plot(y: Axis, points: Vec<Point>) -> Plot {
-        Plot { x: Axis::from_zero("time", "s"), y, series: vec![Series::new("one", Shape::Line, points)] }
+        Plot::new(Axis::from_zero("time", "s"), y, [Series::new("one", Shape::Line, points)])
     }
 
     #[test]
     fn a_range_holds_every_value_and_its_interval() {
-        let high = Point { interval: Some((1.0, 9.0)), ..Point::at(2.0, 5.0) };
+        let high = Point { interval: Some((1.0, 7.0)), ..Point::at(2.0, 5.0) };
         let linear = plot(Axis::from_zero("rate", "MiB/s"), vec![Point::at(1.0, 3.0), high]);
         assert_eq!(range(&linear, Along::X), 0.0..2.0);
-        assert_eq!(range(&linear, Along::Y), 0.0..9.0 * HEADROOM);
+        assert_eq!(range(&linear, Along::Y), 0.0..7.0 * HEADROOM);
+        let wide = Point { interval: Some((0.1, 900.0)), ..high };
+        let unstable = plot(Axis::from_zero("rate", "MiB/s"), vec![wide]);
+        assert_eq!(range(&unstable, Along::Y), 0.0..7.5 * HEADROOM, "it ends at the edge");
         let log = range(
             &plot(Axis::log("latency", "ms"), vec![Point::at(0.0, 0.01), Point::at(1.0, 0.0)]),
             Along::Y,

@@ -43,6 +43,8 @@ pub struct Plot {
     pub x: Axis,
     /// The vertical axis; of bars, the categories.
     pub y: Axis,
+    /// A second vertical axis on the right, for the series that are on it.
+    pub right: Option<Box<Axis>>,
     /// What is drawn, the first one lowest.
     pub series: Vec<Series>,
 }
@@ -89,10 +91,25 @@ pub struct Series {
     pub name: String,
     /// What the legend calls it; series with the same words have one colour and one entry.
     pub legend: String,
+    /// Its colour and style; `None` for those of its place in the legend.
+    pub look: Option<Look>,
     /// How the values are drawn.
     pub shape: Shape,
+    /// Whether its values are on the axis on the right.
+    pub is_right: bool,
     /// The values, of a line in the order in which they are joined.
     pub points: Vec<Point>,
+    /// The words for each value, drawn at the end of its bar and shown in its place; none, or as many as there are points.
+    pub labels: Vec<String>,
+}
+
+/// What a series looks like. The same number means the same thing in all figures of a page: of several results the colour is the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Which result it is of; of a single one which direction, 0 for reads.
+    pub color: usize,
+    /// Which of the series of that colour: a dash and a mark, or how a bar is filled.
+    pub style: usize,
 }
 
 /// How values are drawn.
@@ -106,6 +123,8 @@ pub enum Shape {
     Mark,
     /// A dot each.
     Cloud,
+    /// Joined without marks; the interval of a value is the range of what it stands for, drawn as a band around the line.
+    Course,
     /// A bar along the horizontal axis.
     Bar {
         /// Which of the bars of its row it belongs to, from 0; bars of one slot lie end to end.
@@ -124,7 +143,7 @@ pub struct Point {
     pub y: f64,
     /// Where a bar begins on the horizontal axis.
     pub from: f64,
-    /// The 95 % interval, along the axis of the measured value.
+    /// The 95 % interval, along the axis of the measured value; of a [`Shape::Course`] the range.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -137,8 +156,6 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// What the table leaves out; empty if nothing.
     pub left_out: String,
-    /// Whether it is shown with the figure without being asked for.
-    pub is_open: bool,
 }
 
 impl Table {
@@ -155,7 +172,18 @@ impl Table {
 impl Plot {
     /// The series that have a point between two axes.
     pub(crate) fn new(x: Axis, y: Axis, series: impl IntoIterator<Item = Series>) -> Self {
-        Self { x, y, series: series.into_iter().filter(|series| !series.points.is_empty()).collect() }
+        let series = series.into_iter().filter(|series| !series.points.is_empty()).collect();
+        Self { x, y, right: None, series }
+    }
+
+    /// The same with an axis on the right.
+    pub(crate) fn with_right(self, right: Axis) -> Self {
+        Self { right: Some(Box::new(right)), ..self }
+    }
+
+    /// The vertical axis of a series.
+    pub fn y_of(&self, series: &Series) -> &Axis {
+        self.right.as_deref().filter(|_| series.is_right).unwrap_or(&self.y)
     }
 
     /// What a legend lists: each kind of series once, in the order of the series.
@@ -163,8 +191,8 @@ impl Plot {
         rdsk_analysis::groups::distinct(self.series.iter().map(|series| series.legend.as_str()))
     }
 
-    /// Place of a series in the legend, which decides its colour.
-    pub fn color_of(&self, series: &Series) -> usize {
+    /// Place of a series in the legend, which decides its colour where it has no look of its own.
+    pub fn place_of(&self, series: &Series) -> usize {
         self.legend().iter().position(|name| *name == series.legend).unwrap_or(0)
     }
 
@@ -214,7 +242,13 @@ impl Series {
     /// A series that the legend calls by its name.
     pub fn new(name: impl Into<String>, shape: Shape, points: Vec<Point>) -> Self {
         let name = name.into();
-        Self { legend: name.clone(), name, shape, points }
+        Self { legend: name.clone(), name, look: None, shape, is_right: false, points, labels: Vec::new() }
+    }
+
+    /// The same series with a look.
+    #[must_use]
+    pub(crate) fn looking(self, look: Option<Look>) -> Self {
+        Self { look, ..self }
     }
 
     /// Whether each value has a mark: not on a line of many values, where marks would hide it.
@@ -222,7 +256,7 @@ impl Series {
         match self.shape {
             Shape::Line => self.points.len() <= FEW_MARKS,
             Shape::Mark | Shape::Cloud => true,
-            Shape::Level | Shape::Bar { .. } => false,
+            Shape::Level | Shape::Course | Shape::Bar { .. } => false,
         }
     }
 }

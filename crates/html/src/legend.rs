@@ -3,6 +3,7 @@
 use crate::figure::{Plot, Series, Shape};
 use crate::palette::{COLORS, Paint};
 use crate::shapes::{bar, escaped, line, mark, short, text_width};
+use rdsk_analysis::groups::by_key;
 use std::fmt::Write as _;
 
 /// Font size of a name in a file, in pixels.
@@ -24,20 +25,20 @@ pub(crate) struct Entry {
 
 /// The entries of a plot, and the width of their keys in pixels; none where one colour is all there is.
 pub(crate) fn entries(plot: &Plot) -> (Vec<Entry>, f64) {
-    let names = plot.legend();
-    let is_large = names.len() > COLORS;
+    let kinds = by_key(plot.series.iter().map(|series| (series.legend.as_str(), series)));
+    let is_styled = |series: &Series| series.look.is_some_and(|look| look.style > 0);
+    let is_large = kinds.len() > COLORS || plot.series.iter().any(is_styled);
     let width = if is_large { LARGE } else { SMALL };
-    if names.len() < 2 {
+    if kinds.len() < 2 {
         return (Vec::new(), width);
     }
-    let entry = |(place, name): (usize, &&str)| {
-        let paint = Paint::of_series(place);
-        let series: Vec<&Series> = plot.series.iter().filter(|series| series.legend == **name).collect();
+    let entry = |(name, series): (&str, Vec<&Series>)| {
+        let paint = Paint::of(plot, series[0]);
         let key =
             if is_large { sample(paint, &series) } else { bar(paint, (0.0, 0.0), (width, HEIGHT.into())) };
-        Entry { key, name: (*name).to_owned() }
+        Entry { key, name: name.to_owned() }
     };
-    (names.iter().enumerate().map(entry).collect(), width)
+    (kinds.into_iter().map(entry).collect(), width)
 }
 
 /// A piece of a bar, or of a line with what is drawn of its marks.
@@ -46,7 +47,7 @@ fn sample(paint: Paint, series: &[&Series]) -> String {
     if series.iter().any(|one| matches!(one.shape, Shape::Bar { .. })) {
         return bar(paint, (1.0, 1.0), (LARGE - 2.0, f64::from(HEIGHT) - 2.0));
     }
-    let is_line = |one: &Series| matches!(one.shape, Shape::Line | Shape::Level);
+    let is_line = |one: &Series| matches!(one.shape, Shape::Line | Shape::Level | Shape::Course);
     let mut key = String::new();
     if series.iter().any(|one| is_line(one)) {
         key += &line(paint, 2.0, &format!("M0 {middle}L{LARGE} {middle}"));
@@ -96,6 +97,7 @@ mod tests {
         Plot {
             x: Axis::from_zero("time", "s"),
             y: Axis::from_zero("rate", "MiB/s"),
+            right: None,
             series: (0..count).map(|index| Series::new(format!("run {index}"), shape, points())).collect(),
         }
     }

@@ -10,9 +10,10 @@ mod page;
 mod palette;
 mod questions;
 mod shapes;
+mod verdict;
 
 pub use draw::svg;
-pub use figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape, Table, Tick};
+pub use figure::{Axis, Drawing, Figure, Look, Plot, Point, Scale, Series, Shape, Table, Tick};
 pub use page::{FIRST_BYTES, page};
 pub use questions::{Section, Subject, sections};
 

@@ -7,8 +7,9 @@ use crate::figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape};
 use crate::legend;
 use crate::palette::{Theme, rules};
 use crate::questions::{Section, Subject, sections};
+use crate::verdict::{bullets, verdict};
 use base64::Engine as _;
-use minijinja::{Environment, context};
+use minijinja::Environment;
 use rdsk_model::{Finding, Status};
 use rdsk_report::about;
 use rdsk_units::printable;
@@ -17,15 +18,16 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashSet;
 
-/// How every page begins, so that a page can be told from a file of somebody else.
+/// How every page begins, so that a page can be distinguished from a file of another program.
 pub const FIRST_BYTES: &str = "<!doctype html>\n<!-- rdsk report -->";
 
 const TEMPLATE: &str = include_str!("../assets/page.html");
+const FIGURE: &str = include_str!("../assets/figure.html");
 const STYLES: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 
 /// About as many pixels as a wide plot has between its axes.
-const PLOT: (f64, f64) = (770.0, 330.0);
+const PLOT: (f64, f64) = (860.0, 330.0);
 
 /// What the template knows of a Record; it makes the findings and the notes safe to show by its filter `printable`.
 #[derive(Serialize)]
@@ -33,17 +35,20 @@ struct About<'a> {
     name: String,
     facts: Vec<(String, String)>,
     status: Option<String>,
-    headlines: Vec<String>,
     findings: &'a [Finding],
     notes: &'a [String],
     end: String,
 }
 
+/// A question: its answer, the figure that shows it, and its other figures, each as HTML.
 #[derive(Serialize)]
 struct Part {
     id: String,
     title: &'static str,
-    figures: Vec<Picture>,
+    answer: String,
+    /// Of the first question it is on the first screen.
+    first: Option<String>,
+    more: Vec<String>,
 }
 
 /// A figure with what its drawing became.
@@ -62,9 +67,29 @@ struct Picture {
 /// One Record with all its figures; several with the figures that lay them over each other. The subjects' names should differ.
 ///
 /// # Panics
-/// Never: the template is part of the program, and a test fills it.
+/// Never: the templates are part of the program, and a test fills them.
 pub fn page(subjects: &[Subject<'_, '_>]) -> String {
-    let parts: Vec<Part> = sections(subjects).into_iter().map(part).collect();
+    let mut environment = Environment::new();
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.add_filter("printable", |text: &str| printable(text));
+    // The ending of the names turns escaping on.
+    for (name, text) in [("page.html", TEMPLATE), ("figure.html", FIGURE)] {
+        environment.add_template(name, text).expect("the templates are part of the program");
+    }
+    let filled = |name: &str, values: Value| {
+        let template = environment.get_template(name).expect("it was just added");
+        template.render(values).expect("every value that the template uses is given")
+    };
+    let drawn = |figure: Figure| filled("figure.html", json!(picture(figure)));
+    let sections = sections(subjects);
+    let verdict = verdict(subjects, &sections);
+    let mut parts: Vec<Part> = sections.into_iter().map(|section| part(section, drawn)).collect();
+    let hero = parts.first_mut().and_then(|part| {
+        part.answer.clear();
+        part.first.take()
+    });
+    parts.retain(|part| part.first.is_some() || !part.more.is_empty());
     let styles = format!("{STROKES}{}{}", theme_rules(), STYLES);
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
@@ -74,19 +99,16 @@ pub fn page(subjects: &[Subject<'_, '_>]) -> String {
     let abouts: Vec<About<'_>> = subjects.iter().map(|subject| about(subject, subjects.len())).collect();
     let title = match abouts.as_slice() {
         [about] => format!("rdsk: {}", about.name),
-        several => format!("rdsk: {} runs compared", several.len()),
+        several => format!("rdsk: {} results compared", several.len()),
     };
-    let mut environment = Environment::new();
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    environment.add_filter("printable", |text: &str| printable(text));
-    // The ending of the name turns escaping on.
-    environment.add_template("page.html", TEMPLATE).expect("the template is part of the program");
-    let template = environment.get_template("page.html").expect("it was just added");
-    let filled = template.render(context! {
-        first => FIRST_BYTES, title, policy, styles, script => SCRIPT, abouts, parts, version => env!("CARGO_PKG_VERSION"),
-    });
-    filled.expect("every value that the template uses is given")
+    filled(
+        "page.html",
+        json!({
+            "first": FIRST_BYTES, "title": title, "policy": policy, "styles": styles, "script": SCRIPT,
+            "verdict": verdict, "hero": hero, "bullets": bullets(subjects), "parts": parts,
+            "abouts": abouts, "version": env!("CARGO_PKG_VERSION"),
+        }),
+    )
 }
 
 /// The light colours; the dark ones where the reader or the switch asks for them, never on paper.
@@ -128,18 +150,20 @@ fn about<'a>(subject: &Subject<'a, '_>, subjects: usize) -> About<'a> {
         facts,
         status: status
             .map(|status| error.map_or_else(|| status.clone(), |error| format!("{status} {error}"))),
-        headlines: about::headlines(analysis),
         findings: &analysis.findings,
         notes: &analysis.notes,
         end: about::end(analysis),
     }
 }
 
-fn part(section: Section) -> Part {
+fn part(section: Section, drawn: impl Fn(Figure) -> String) -> Part {
+    let mut figures = section.figures.into_iter().map(drawn);
     Part {
         id: section.experiment.to_string(),
         title: section.title,
-        figures: section.figures.into_iter().map(picture).collect(),
+        answer: section.answer,
+        first: figures.next(),
+        more: figures.collect(),
     }
 }
 
@@ -174,8 +198,16 @@ fn element(figure: &Figure, drawn: &Drawn, class: &str) -> String {
     let ((width, height), [left, top, right, bottom]) = (drawn.size, drawn.area);
     let title = crate::shapes::escaped(&figure.title);
     format!(
-        r#"<svg class="{class}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{title}" data-area="{left} {top} {right} {bottom}" data-x="{} {}" data-y="{} {}">{}</svg>"#,
-        drawn.x.0, drawn.x.1, drawn.y.0, drawn.y.1, drawn.elements
+        r#"<svg class="{class}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{title}" data-area="{left} {top} {right} {bottom}" data-x="{} {}" data-y="{} {}" data-right="{} {}" data-bars="{} {}">{}</svg>"#,
+        drawn.x.0,
+        drawn.x.1,
+        drawn.y.0,
+        drawn.y.1,
+        drawn.right.0,
+        drawn.right.1,
+        drawn.bars.0,
+        drawn.bars.1,
+        drawn.elements
     )
 }
 
@@ -189,6 +221,7 @@ fn data(plot: &Plot) -> Value {
         "rows": has_rows,
         "x": axis(&plot.x),
         "y": axis(&plot.y),
+        "right": plot.right.as_deref().map(axis),
         "series": series,
     })
 }
@@ -201,15 +234,22 @@ fn series_data(plot: &Plot, series: &Series, taken: &mut HashSet<(u64, u64)>) ->
     let mut value = json!({
         "name": series.name,
         "x": column(&plot.x, &|point| point.x),
-        "y": column(&plot.y, &|point| point.y),
+        "y": column(plot.y_of(series), &|point| point.y),
     });
+    if series.is_right {
+        value["right"] = json!(true);
+    }
+    if !series.labels.is_empty() {
+        value["labels"] = json!(series.labels);
+    }
     if let Shape::Bar { slot, slots } = series.shape {
         value["slot"] = json!([slot, slots]);
         value["from"] = json!(column(&plot.x, &|point| point.from));
     }
     if points.iter().any(|point| point.interval.is_some()) {
         let ends = |point: &Point| point.interval.map(|(low, high)| [rounded(low), rounded(high)]);
-        value["interval"] = json!(points.iter().map(|point| ends(point)).collect::<Vec<_>>());
+        let what = if series.shape == Shape::Course { "range" } else { "interval" };
+        value[what] = json!(points.iter().map(|point| ends(point)).collect::<Vec<_>>());
     }
     value
 }
@@ -220,7 +260,8 @@ fn seen<'a>(plot: &Plot, series: &'a Series, taken: &mut HashSet<(u64, u64)>) ->
     if series.shape != Shape::Cloud {
         return series.points.iter().collect();
     }
-    let (x, y) = (range(plot, Along::X), range(plot, Along::Y));
+    let upwards = if series.is_right { Along::Right } else { Along::Y };
+    let (x, y) = (range(plot, Along::X), range(plot, upwards));
     let pixel = |value: f64, range: &std::ops::Range<f64>, pixels: f64| {
         rdsk_analysis::metrics::whole((value - range.start) / (range.end - range.start) * pixels)
     };

@@ -1,6 +1,8 @@
-//! The colours of figures, in light and in dark, and what else tells series apart where there are more of them than colours: dashes
+//! The colours of figures, in light and in dark, and what else distinguishes series where there are more of them than colours: dashes
 //! and the shape of marks. Each colour has a contrast of at least 4.5 to its background (WCAG 2.1, AA), which a test holds. It draws
 //! nothing.
+
+use crate::figure::{Look, Plot, Series};
 
 /// The colour of a series on a light and on a dark background.
 const SERIES: [(Rgb, Rgb); 9] = [
@@ -59,6 +61,13 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
+    /// That of a series: of its own look, or of its place in the legend.
+    pub(crate) fn of(plot: &Plot, series: &Series) -> Self {
+        let Some(Look { color, style }) = series.look else { return Self::of_series(plot.place_of(series)) };
+        // Beyond the last colour the first come again with the styles that reads and writes of one result leave.
+        Self::Series { color: color % COLORS, style: (style + 2 * (color / COLORS)) % STYLES }
+    }
+
     /// That of the series at this place of the legend.
     pub(crate) fn of_series(place: usize) -> Self {
         Self::Series { color: place % COLORS, style: place / COLORS % STYLES }
@@ -175,7 +184,7 @@ mod tests {
         let all: HashSet<_> = (0..COLORS * STYLES).map(look).collect();
         assert_eq!(all.len(), 144);
         assert!((0..COLORS).map(look).all(|(_, dashes, mark)| (dashes, mark) == ("", Mark::Disc as u8)));
-        // Lines of many values have no marks: dashes and colours alone tell 36 apart.
+        // Lines of many values have no marks: dashes and colours alone distinguish 36.
         let lines: HashSet<_> = (0..36).map(look).map(|(class, dashes, _)| (class, dashes)).collect();
         assert_eq!(lines.len(), 36);
         let bars: HashSet<_> =

@@ -21,6 +21,11 @@ pub(crate) fn line(paint: Paint, width: f64, path: &str) -> String {
     format!(r#"<path class="line {class}"{} stroke-width="{width}" d="{path}"/>"#, dashes(paint.dashes()))
 }
 
+/// The area inside a closed path, faint enough to show what lies below.
+pub(crate) fn band(paint: Paint, path: &str) -> String {
+    format!(r#"<path class="band {}" d="{path}Z"/>"#, paint.class())
+}
+
 fn dashes(dashes: &str) -> String {
     if dashes.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dashes}""#) }
 }
@@ -104,7 +109,7 @@ impl Text {
     /// The text hangs below its place, stands around it, or above it.
     pub(crate) const BELOW: f64 = 0.78;
     pub(crate) const CENTRE: f64 = 0.35;
-    pub(crate) const ABOVE: f64 = -0.2;
+    pub(crate) const ABOVE: f64 = -0.3;
 
     /// The words as an element.
     pub(crate) fn element(&self, words: &str) -> String {
@@ -149,7 +154,7 @@ pub(crate) fn text_width(text: &str) -> f64 {
     text.chars().map(wide).sum()
 }
 
-/// A name that is no wider than there is room: both of its ends, which tell names apart.
+/// A name that is no wider than there is room: both of its ends, which distinguish names.
 pub(crate) fn short(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= MAX_NAME {

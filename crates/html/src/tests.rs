@@ -2,7 +2,7 @@
 
 use super::*;
 use rdsk_analysis::{Analysis, fixtures};
-use rdsk_model::Record;
+use rdsk_model::{Confidence, Finding, Record, Severity};
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)></script><!--\u{2028}";
 
@@ -25,6 +25,68 @@ fn a_page_holds_every_figure_and_loads_nothing() {
         assert!(!text.contains(outside), "{outside}");
     }
     assert!(text.len() < 1 << 20, "{} bytes", text.len());
+}
+
+#[test]
+fn what_decides_comes_first_and_all_findings_last() {
+    let finding = Finding {
+        code: "made-up".into(),
+        severity: Severity::Uncertain,
+        title: "a sentence of a finding".into(),
+        text: String::new(),
+        evidence: Vec::new(),
+        confidence: Confidence::Measured,
+        advice: None,
+        cells: Vec::new(),
+        experiment: None,
+        covers_verdicts: false,
+        effect: None,
+    };
+    let record = Record { findings: vec![finding; 6], ..fixtures::run() };
+    let text = page_of(&record);
+    let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is there"));
+    let order = [
+        "class=\"headline\"",
+        "<figure id=\"headline-rates\">",
+        "What to know",
+        "<section id=\"paths\">",
+        "<figure id=\"paths-time\">",
+        "<section id=\"scale\">",
+        "<section id=\"about\">",
+    ];
+    let places = order.map(place);
+    assert!(places.is_sorted(), "{places:?}");
+    assert_eq!(text.matches("<figure id=\"headline-rates\">").count(), 1);
+    assert!(place("class=\"findings\"") > places[6]);
+    let said = |part: &str| part.to_lowercase().matches("a sentence of a finding").count();
+    let (first, last) = text.split_at(places[6]);
+    assert_eq!((said(first), said(last)), (4, 6), "four bullets, and all of them at the end");
+}
+
+#[test]
+fn several_results_begin_with_which_is_faster() {
+    let (one, mut other) = (fixtures::run(), fixtures::run());
+    for cell in &mut other.cells {
+        // Four times the bytes in the same time, in every repeat.
+        for visit in &mut cell.result.visits {
+            (visit.bytes, visit.ops) = (4 * visit.bytes, 4 * visit.ops);
+        }
+        for rate in [&mut cell.result.bytes_per_s, &mut cell.result.ops_per_s].into_iter().flatten() {
+            let four_times = |value: f64| 4.0 * value;
+            *rate = rdsk_model::Estimate {
+                mean: four_times(rate.mean),
+                low: rate.low.map(four_times),
+                high: rate.high.map(four_times),
+            };
+        }
+    }
+    let (first, second) = (Analysis::of(&one), Analysis::of(&other));
+    let text = page(&[Subject { name: "old", analysis: &first }, Subject { name: "new", analysis: &second }]);
+    let sentence = text.split("class=\"headline\">").nth(1).unwrap().split('<').next().unwrap();
+    assert!(sentence.starts_with("new is faster: "), "{sentence}");
+    assert!(sentence.contains(" tests, none slower; "), "{sentence}");
+    let back = page(&[Subject { name: "new", analysis: &second }, Subject { name: "old", analysis: &first }]);
+    assert!(back.contains("class=\"headline\">new is faster: "), "the same, whichever is first");
 }
 
 #[test]
@@ -76,8 +138,8 @@ fn a_file_has_title_legend_and_colours_of_its_own() {
         .find(|figure| figure.id == "paths-time")
         .unwrap();
     let text = svg(figure).unwrap();
-    assert!(text.contains("Time of one pass, direct and buffered</text>"));
-    assert!(text.contains("flush until stable</text>"), "the legend");
+    assert!(text.contains("Time for the same bytes, direct and buffered</text>"));
+    assert!(text.contains("flush until on disk</text>"), "the legend");
     assert!(text.contains(".c0{color:#"));
     let nothing = Figure { drawing: Drawing::Nothing { why: "Because.".into() }, ..figure.clone() };
     assert_eq!(svg(&nothing), None);

@@ -47,6 +47,9 @@ fn ring(browser: &mut Chromium, id: &str) -> (f64, f64) {
     )))
 }
 
+/// Shows every figure, also those that are folded.
+const UNFOLD: &str = "document.querySelectorAll('.more').forEach((one) => { one.open = true; })";
+
 /// Moves over the drawing from its left to its right and gives what was shown on the way, each text once.
 fn sweep(browser: &mut Chromium, id: &str) -> Vec<String> {
     let area = browser.evaluate(&format!(
@@ -75,6 +78,7 @@ fn every_figure_shows_its_values_to_a_pointer_and_nothing_is_loaded() {
     let mut browser = Chromium::start();
     for Written { page, figures, .. } in [single(), several()] {
         browser.open(&page);
+        browser.evaluate(UNFOLD);
         let drawn = plots(&figures);
         assert!(drawn.len() > 12, "{} figures", drawn.len());
         for (figure, plot) in drawn {
@@ -119,12 +123,13 @@ fn what_a_pointer_finds_is_the_mean_of_the_record() {
     let written = single();
     let mut browser = Chromium::start();
     browser.open(&written.page);
+    browser.evaluate(UNFOLD);
     let cell = written.records[0].cell("headline/read/sequential").unwrap();
     let mean = cell.result.bytes_per_s.unwrap().mean / 1_048_576.0;
-    browser.evaluate("document.querySelector('#headline-bandwidth .plot').focus()");
+    browser.evaluate("document.querySelector('#headline-rates .plot').focus()");
     browser.press("ArrowRight");
-    let said = tip(&mut browser, "headline-bandwidth").unwrap();
-    assert!(said.contains(&format!("bandwidth: {mean:.0} MiB/s")), "{mean}: {said}");
+    let said = tip(&mut browser, "headline-rates").unwrap();
+    assert!(said.contains(&format!("read\n{mean:.0} MiB/s ±")), "{mean}: {said}");
     browser.evaluate("document.querySelector('#headline-latency .plot').focus()");
     browser.press("End");
     let deepest = tip(&mut browser, "headline-latency").unwrap();
@@ -142,6 +147,7 @@ fn the_tab_key_reaches_every_figure_and_arrows_go_through_its_values() {
     let written = single();
     let mut browser = Chromium::start();
     browser.open(&written.page);
+    browser.evaluate(UNFOLD);
     let drawn: Vec<&str> = plots(&written.figures).iter().map(|(figure, _)| figure.id.as_str()).collect();
     let mut reached: Vec<String> = Vec::new();
     let mut outlines = 0;
@@ -252,7 +258,7 @@ fn a_phone_shows_narrow_figures_and_never_scrolls_sideways() {
     // A finger that is lifted leaves the value there; one on something else takes it away.
     browser.window(390, 844, 1);
     browser.open(&single().page);
-    let id = "headline-bandwidth";
+    let id = "headline-rates";
     let bar = browser.evaluate(&format!(
         "(() => {{ document.getElementById('{id}').scrollIntoView({{ block: 'center' }}); \
          const box = [...document.querySelectorAll('#{id} svg.narrow .area')][0].getBoundingClientRect(); \
@@ -260,7 +266,49 @@ fn a_phone_shows_narrow_figures_and_never_scrolls_sideways() {
     ));
     browser.tap(place(&bar));
     browser.painted();
-    assert!(tip(&mut browser, id).is_some_and(|text| text.contains("MiB/s")), "the value stays");
+    assert!(tip(&mut browser, id).is_some_and(|text| text.contains("iB/s")), "the value stays");
+}
+
+/// Tables that are wider than there is room for, by the figure that they belong to.
+const CLIPPED: &str = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth + 1) \
+    .map((one) => `${one.closest('figure').id}: ${one.scrollWidth} of ${one.clientWidth}`)";
+/// Drawings that leave a part of their figure's width free.
+const NARROW: &str = "[...document.querySelectorAll('.plot > svg')].filter((one) => one.getClientRects().length > 0 \
+    && one.getBoundingClientRect().width < Math.min(520, one.closest('.plot').clientWidth) - 1 \
+    || one.matches('.wide') && one.getClientRects().length > 0 \
+    && one.getBoundingClientRect().width < one.closest('.plot').clientWidth - 1).length";
+
+#[test]
+fn no_table_is_clipped_and_every_plot_is_as_wide_as_its_figure() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let mut browser = Chromium::start();
+    for Written { page, .. } in [single(), several()] {
+        for width in [390, 1100] {
+            browser.window(width, 844, 1);
+            browser.open(&page);
+            browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
+            assert_eq!(browser.evaluate(CLIPPED), json!([]), "at {width} pixels");
+            assert_eq!(browser.evaluate(NARROW), json!(0), "at {width} pixels");
+        }
+    }
+}
+
+#[test]
+fn the_first_screen_has_the_verdict_the_headline_and_what_to_know() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let mut browser = Chromium::start();
+    browser.window(1100, 900, 1);
+    browser.open(&single().page);
+    let places = browser.evaluate(
+        "['.headline', '#headline-rates svg.wide', '.verdict h2', '.verdict > ul li'].map((one) => { \
+         const box = document.querySelector(one).getBoundingClientRect(); return [box.top, box.bottom]; })",
+    );
+    let bottoms: Vec<f64> = (0..4).map(|index| places[index][1].as_f64().unwrap()).collect();
+    assert!(bottoms.is_sorted() && bottoms[3] <= 900.0, "{places}");
 }
 
 #[test]
@@ -334,6 +382,7 @@ fn a_hundred_thousand_dots_are_few_elements_and_keep_their_values() {
     let written = hundred_thousand();
     let mut browser = Chromium::start();
     browser.open(&written.page);
+    browser.evaluate(UNFOLD);
     let elements = browser.evaluate("document.querySelectorAll('*').length");
     assert!(elements.as_u64().unwrap() < 3000, "{elements}");
     let id = "zones-read-1-mib";
@@ -342,7 +391,7 @@ fn a_hundred_thousand_dots_are_few_elements_and_keep_their_values() {
     let seen = sweep(&mut browser, id);
     assert!(!seen.is_empty());
     for text in seen {
-        assert!(text.contains("pass ") && known.contains(&text), "{text}");
+        assert!(text.contains("sweep ") && known.contains(&text), "{text}");
     }
     assert_eq!(browser.complaints(), [""; 0]);
 }
@@ -377,7 +426,7 @@ fn paper_cuts_no_figure() {
             let start = advice.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
             assert!(tips::spaced(&text).contains(&start), "{start}");
         }
-        let open = browser.evaluate("document.querySelectorAll('.about details[open]').length");
+        let open = browser.evaluate("document.querySelectorAll('.about details[open], .more[open]').length");
         assert_eq!(open, json!(0), "the screen is as before");
     }
 }
@@ -402,6 +451,17 @@ fn screenshots() {
             browser.window(width, 844, 1);
             browser.open(page);
             std::fs::write(page.with_extension(format!("{name}.png")), browser.screenshot(width)).unwrap();
+        }
+        // The first screen alone, as a reader sees it.
+        for (name, width, height, theme) in [
+            ("first-light", 1100, 900, "light"),
+            ("first-dark", 1100, 900, "dark"),
+            ("first-phone", 390, 844, "light"),
+        ] {
+            browser.system(theme);
+            browser.window(width, height, 1);
+            browser.open(page);
+            std::fs::write(page.with_extension(format!("{name}.png")), browser.first_screen()).unwrap();
         }
         browser.system("light");
         browser.window(1000, 844, 1);

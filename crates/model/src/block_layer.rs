@@ -108,7 +108,7 @@ pub struct Bio {
     /// Whether they fail where they would wait; the kernel then submits them once more without this mark.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nowait: bool,
-    /// Whether they read what nobody asked for yet.
+    /// Whether they read what no call asked for yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_ahead: bool,
     /// Whether they hold no data and ask for a flush.
@@ -123,12 +123,12 @@ pub struct Bio {
 impl Request {
     /// Adds these to the others of the same target, direction, size and durability.
     pub fn add_to(self, sum: &mut Vec<Self>) {
-        let same = |known: &&mut Self| {
-            (known.target, known.op, known.bytes, known.fua) == (self.target, self.op, self.bytes, self.fua)
-                && known.device == self.device
+        let same = |sum: &&mut Self| {
+            (sum.target, sum.op, sum.bytes, sum.fua) == (self.target, self.op, self.bytes, self.fua)
+                && sum.device == self.device
         };
         match sum.iter_mut().find(same) {
-            Some(known) => known.count += self.count,
+            Some(sum) => sum.count += self.count,
             None => sum.push(self),
         }
     }
@@ -153,13 +153,13 @@ impl Bio {
 
     /// Adds these to the others of the same origin.
     pub fn add_to(self, sum: &mut Vec<Self>) {
-        let same = |known: &&mut Self| {
-            (known.target, known.op) == (self.target, self.op)
-                && (known.nowait, known.read_ahead, known.flush) == (self.nowait, self.read_ahead, self.flush)
-                && (&known.device, &known.syscall, &known.task) == (&self.device, &self.syscall, &self.task)
+        let same = |sum: &&mut Self| {
+            (sum.target, sum.op) == (self.target, self.op)
+                && (sum.nowait, sum.read_ahead, sum.flush) == (self.nowait, self.read_ahead, self.flush)
+                && (&sum.device, &sum.syscall, &sum.task) == (&self.device, &self.syscall, &self.task)
         };
         match sum.iter_mut().find(same) {
-            Some(known) => (known.count, known.bytes) = (known.count + self.count, known.bytes + self.bytes),
+            Some(sum) => (sum.count, sum.bytes) = (sum.count + self.count, sum.bytes + self.bytes),
             None => sum.push(self),
         }
     }
@@ -235,7 +235,7 @@ impl CrossCheck {
 }
 
 impl BpfEvidence {
-    /// Adds a later visit. Which visits were followed stays as it is: whoever has their indices sets it.
+    /// Adds a later visit. Which visits were followed stays as it is: the caller that has their indices sets it.
     pub fn add(&mut self, later: Self) {
         let timed_ns = self.timed_ns().saturating_add(later.timed_ns());
         self.timed_ns = (self.timed_ns.is_some() || later.timed_ns.is_some()).then_some(timed_ns);
@@ -244,29 +244,28 @@ impl BpfEvidence {
         self.lost = self.lost.saturating_add(later.lost);
         for device in later.devices {
             let is_it =
-                |known: &&mut CountedDevice| (known.target, &known.device) == (device.target, &device.device);
+                |sum: &&mut CountedDevice| (sum.target, &sum.device) == (device.target, &device.device);
             match self.devices.iter_mut().find(is_it) {
-                Some(known) => {
-                    let both = known.lost.zip(device.lost);
-                    known.lost = both.map(|(one, other)| one.saturating_add(other));
+                Some(sum) => {
+                    let both = sum.lost.zip(device.lost);
+                    sum.lost = both.map(|(mine, theirs)| mine.saturating_add(theirs));
                 }
                 None => self.devices.push(device),
             }
         }
         for check in later.checks {
-            let same =
-                |known: &&mut CrossCheck| (known.target, &known.device) == (check.target, &check.device);
+            let same = |sum: &&mut CrossCheck| (sum.target, &sum.device) == (check.target, &check.device);
             match self.checks.iter_mut().find(same) {
-                Some(known) => (known.bpf, known.sysfs) = (known.bpf + check.bpf, known.sysfs + check.sysfs),
+                Some(sum) => (sum.bpf, sum.sysfs) = (sum.bpf + check.bpf, sum.sysfs + check.sysfs),
                 None => self.checks.push(check),
             }
         }
     }
 
-    /// What was lost of one device of a target; of all devices where an older Record does not tell them apart.
+    /// What was lost of one device of a target; of all devices where an older Record does not distinguish them.
     pub fn lost_of(&self, target: u32, device: &str) -> u64 {
-        let is_it = |known: &&CountedDevice| (known.target, known.device.as_str()) == (target, device);
-        self.devices.iter().find(is_it).and_then(|known| known.lost).unwrap_or(self.lost)
+        let is_it = |sum: &&CountedDevice| (sum.target, sum.device.as_str()) == (target, device);
+        self.devices.iter().find(is_it).and_then(|sum| sum.lost).unwrap_or(self.lost)
     }
 
     /// Time in which latencies and the queue depth were seen.

@@ -14,7 +14,7 @@ words!(
         Device = "device",
         /// Memory did, wholly or in part.
         PageCache = "page-cache",
-        /// Nobody did: the blocks were never written.
+        /// None did: the blocks were never written.
         Hole = "hole",
         /// The processor is the limit.
         CpuBound = "cpu-bound",

@@ -22,7 +22,7 @@ impl StopFlag {
         Self::default()
     }
 
-    /// Asks everyone who holds a clone to stop; there is no way back.
+    /// Asks every thread that holds a clone to stop; there is no way back.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -36,7 +36,7 @@ words!(
         Operands = "operands",
         /// An fdatasync(2) of rdsk after dd's last line.
         Rdsk = "rdsk",
-        /// Nobody: the output is no storage, or it could not be flushed.
+        /// None: the output is no storage, or it could not be flushed.
         Nobody = "nobody",
     }
 );

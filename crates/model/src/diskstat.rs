@@ -89,11 +89,8 @@ impl DiskStat {
         })
     }
 
-    /// Joins two samples of one device, or two growths, counter by counter: `each` gets the name of a counter and its two
-    /// values. A counter that one of the two does not have is unknown; `in_flight` is a level, and the later one counts.
-    ///
-    /// # Errors
-    /// The first of `each`.
+    /// Joins two samples of one device, or two growths, counter by counter: `each` gets the name of a counter and its two values. A counter
+    /// that one of the two does not have is unknown; `in_flight` is a level, and the later one counts. Errors: the first of `each`.
     pub fn join<E>(
         &self,
         later: &Self,
@@ -120,7 +117,7 @@ impl DiskStat {
 
     /// Adds the growth over a later interval. A counter that one of the two does not have is unknown in the sum.
     pub fn add(&mut self, later: &Self) {
-        let Ok(sum) = self.join(later, |_, one, other| Ok::<_, Infallible>(one.saturating_add(other)));
+        let Ok(sum) = self.join(later, |_, mine, theirs| Ok::<_, Infallible>(mine.saturating_add(theirs)));
         *self = sum;
     }
 

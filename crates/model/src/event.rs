@@ -5,7 +5,7 @@ use crate::cell::CellRecord;
 use crate::record::Record;
 use std::fmt;
 
-/// Something that happened, borrowed from whoever did it.
+/// Something that happened, borrowed from the code that did it.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// The test file is being written.
@@ -19,7 +19,7 @@ pub enum Event<'a> {
     },
     /// The targets are claimed and the plan is made; nothing is measured yet.
     Planned {
-        /// The Record without cells, and without what only the end of the run tells.
+        /// The Record without cells, and without what only the end of the run says.
         record: &'a Record,
     },
     /// Measuring begins.
@@ -101,7 +101,7 @@ impl fmt::Debug for CellsSoFar<'_> {
     }
 }
 
-/// Someone who watches.
+/// An observer of events.
 pub trait Watch {
     /// Takes one event; must return quickly, since it is called between windows.
     fn event(&mut self, event: &Event<'_>);

@@ -126,7 +126,7 @@ impl PageCacheState {
     /// Both together; unknown if one of them is.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
-        let sum = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
+        let sum = |mine: Option<u64>, theirs: Option<u64>| mine?.checked_add(theirs?);
         Self {
             cached_bytes: sum(self.cached_bytes, more.cached_bytes),
             dirty_bytes: sum(self.dirty_bytes, more.dirty_bytes),
@@ -141,7 +141,7 @@ impl PageCache {
         Self {
             before: self.before.plus(more.before),
             after: self.after.plus(more.after),
-            stable: self.stable.zip(more.stable).map(|(one, other)| one.plus(other)),
+            stable: self.stable.zip(more.stable).map(|(mine, theirs)| mine.plus(theirs)),
         }
     }
 }
@@ -287,7 +287,7 @@ pub struct Evidence {
     /// The backing files of the loop devices among the devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<LoopFile>,
-    /// Who used the processors during the I/O; `None` where nobody counted, as in simulations.
+    /// Who used the processors during the I/O; `None` where it was not counted, as in simulations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<ProcessorUse>,
     /// The same for each visit, in the order of time.

@@ -33,7 +33,7 @@ words!(
 );
 
 words!(
-    /// What whoever decides by the figures would get wrong without a finding, the worst first.
+    /// What a reader who decides by the figures would get wrong without a finding, the worst first.
     Stake {
         /// A figure would be quoted that is not the device's, or not its steady one.
         Figure = "figure",

@@ -28,6 +28,18 @@ impl Estimate {
             _ => None,
         }
     }
+
+    /// The estimate of a mean whose interval reaches as far to both sides, but not below 0; `None` where that is not known.
+    pub fn around(mean: f64, half_width: Option<f64>) -> Self {
+        let low = half_width.map(|half| (mean - half).max(0.0));
+        Self { mean, low, high: half_width.map(|half| mean + half) }
+    }
+
+    /// That of the figure over so much: of I/Os per second over the bytes of each.
+    pub fn over(self, divisor: f64) -> Self {
+        let end = |end: Option<f64>| end.map(|end| end / divisor);
+        Self { mean: self.mean / divisor, low: end(self.low), high: end(self.high) }
+    }
 }
 
 /// Latencies of one cell. A percentile without enough samples (n < 10/(1−p)) is null.
@@ -91,9 +103,9 @@ impl Latency {
     /// These latencies with the ranges of their percentiles, from those of each round.
     #[must_use]
     pub fn with_rounds(self, rounds: &BTreeMap<u32, SparseHistogram>) -> Self {
-        let all: Vec<SparseHistogram> = rounds.values().cloned().collect();
+        let histograms: Vec<SparseHistogram> = rounds.values().cloned().collect();
         let range = |p: f64| {
-            let rdsk_stats::QuantileRange { low, high } = quantile_range(p, &all)?;
+            let rdsk_stats::QuantileRange { low, high } = quantile_range(p, &histograms)?;
             Some(PercentileRange { low, high })
         };
         let ranges = PercentileRanges {
@@ -103,8 +115,10 @@ impl Latency {
             p999: range(0.999),
             p9999: range(0.9999),
         };
-        let of_round =
-            |(&round, one): (&u32, &SparseHistogram)| RoundLatency { round, histogram: one.to_base64() };
+        let of_round = |(&round, histogram): (&u32, &SparseHistogram)| RoundLatency {
+            round,
+            histogram: histogram.to_base64(),
+        };
         Self {
             ranges: Some(ranges).filter(|ranges| *ranges != PercentileRanges::default()),
             rounds: rounds.iter().map(of_round).collect(),
@@ -117,10 +131,10 @@ impl Latency {
         if one.count == 0 || other.count == 0 {
             return Some(if one.count == 0 { other.clone() } else { one.clone() });
         }
-        let histogram = |of: &Self| Histogram::from_base64(of.histogram.as_deref()?).ok();
+        let histogram = |side: &Self| Histogram::from_base64(side.histogram.as_deref()?).ok();
         let mut sum = histogram(one)?;
         sum.merge(&histogram(other)?);
-        let weighted = |of: &Self| Some(of.mean? * of.count as f64);
+        let weighted = |side: &Self| Some(side.mean? * side.count as f64);
         // The encoded histogram has no exact end and no exact sum; the Record has them beside it.
         Some(Self {
             min: one.min.min(other.min),

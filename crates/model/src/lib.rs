@@ -60,7 +60,7 @@ pub use watch::{
 pub use watch_document::{DeviceInterval, WatchCommand, WatchLine};
 pub use workload::{
     BufferPages, CacheState, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,
-    Untold, Workload,
+    UnknownWord, Untold, Workload,
 };
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.

@@ -1,4 +1,4 @@
-//! What the kernel names of NVMe devices tell: which of them is a path to which. It knows names only, and looks for no device.
+//! What the kernel names of NVMe devices say: which of them is a path to which. It knows names only, and looks for no device.
 
 /// Whether a name is that of a hidden device, one path to an NVMe device of several: `nvme0c1n1` of `nvme0n1`.
 pub fn is_nvme_path(name: &str, device: &str) -> bool {
@@ -8,7 +8,8 @@ pub fn is_nvme_path(name: &str, device: &str) -> bool {
     let (Some((path, of)), Some((subsystem, namespace))) = (halves(name), halves(device)) else {
         return false;
     };
-    let is_controller = |(known, number): (&str, &str)| known == subsystem && is_number(number);
+    let is_controller =
+        |(controller_subsystem, number): (&str, &str)| controller_subsystem == subsystem && is_number(number);
     is_number(subsystem)
         && is_number(namespace)
         && of == namespace

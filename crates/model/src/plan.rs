@@ -10,7 +10,7 @@ pub const STREAM_WINDOW_BYTES: u64 = 1 << 30;
 words!(
     /// The question that a cell belongs to.
     Experiment {
-        /// The few figures everybody asks for first.
+        /// The few figures wanted first.
         Headline = "headline",
         /// Direct against buffered (report 1).
         Paths = "paths",

@@ -59,7 +59,7 @@ impl QuotaUse {
 impl ProcessorUse {
     /// Adds a later visit; what is unknown for one of them is unknown in the sum.
     pub fn add(&mut self, later: &Self) {
-        let both = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
+        let both = |mine: Option<u64>, theirs: Option<u64>| mine?.checked_add(theirs?);
         self.interval_ns = self.interval_ns.saturating_add(later.interval_ns);
         self.processors = self.processors.max(later.processors);
         self.user_ns = self.user_ns.saturating_add(later.user_ns);
@@ -72,7 +72,7 @@ impl ProcessorUse {
         // In a visit in which no period of it ended, a quota cannot be seen.
         self.quota = match (self.quota, later.quota) {
             (Some(quota), Some(later)) => Some(quota.plus(later)),
-            (one, other) => one.or(other),
+            (mine, theirs) => mine.or(theirs),
         };
     }
 }

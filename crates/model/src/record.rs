@@ -22,6 +22,13 @@ words!(
         Failed = "failed",
     }
 );
+impl Default for Status {
+    /// That of a run that nothing went wrong in so far.
+    fn default() -> Self {
+        Self::Complete
+    }
+}
+
 /// The clock that all times were taken from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -81,7 +88,7 @@ pub struct Source {
 }
 
 /// One run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
     /// Name and number of this schema.

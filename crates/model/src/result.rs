@@ -23,6 +23,13 @@ words!(
         NotApplicable = "not_applicable",
     }
 );
+impl Default for StopReason {
+    /// That of a result without figures.
+    fn default() -> Self {
+        Self::NotApplicable
+    }
+}
+
 /// Bytes completed per window of fixed width, visits one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -122,7 +129,7 @@ pub struct Visit {
     /// times of two sittings have nothing in common.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sitting: u32,
-    /// When its I/O began, from the start of the run over all cells; 0 in Records that do not tell.
+    /// When its I/O began, from the start of the run over all cells; 0 in Records that do not say.
     #[serde(default)]
     pub start_ns: u64,
     pub elapsed_ns: u64,
@@ -139,7 +146,7 @@ pub struct Visit {
     /// The part in which all streams ran; `None` for a single one.
     #[serde(default)]
     pub overlap: Option<Overlap>,
-    /// Its first accesses; `None` where it had none, as of a file that this run has written, and where nobody counted.
+    /// Its first accesses; `None` where it had none, as of a file that this run has written, and where it was not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<FirstAccess>,
     /// When rdsk itself did not run. The times of the visit, its windows and its latencies leave that out.
@@ -195,7 +202,7 @@ pub struct Trial {
     pub elapsed_ns: u64,
     /// Processor time of the whole process meanwhile, the kernel's workers for it included.
     pub cpu_ns: u64,
-    /// Those that were complete when the call that submitted them returned; `None` where the engine cannot tell.
+    /// Those that were complete when the call that submitted them returned; `None` where the engine cannot say.
     #[serde(default)]
     pub within_submit: Option<u64>,
 }
@@ -208,7 +215,7 @@ pub struct Issuing {
     #[serde(default)]
     pub why: Option<String>,
     /// I/Os that were complete when the call that submitted them returned: the device, or a driver above it, did them one
-    /// after the other within the call. `None` where the engine cannot tell; only `aio` can.
+    /// after the other within the call. `None` where the engine cannot say; only `aio` can.
     #[serde(default)]
     pub within_submit: Option<u64>,
     /// The trials that the choice rests on; empty where none was needed.
@@ -295,7 +302,7 @@ impl ReadContent {
 }
 
 /// What one cell measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellResult {
     /// Why it ended.

@@ -105,7 +105,7 @@ pub struct Device {
     /// `8:0`.
     pub major_minor: String,
     /// What it is: `disk`, `partition`, `loop`; a driver that keeps its data elsewhere, as `bcache` or `zram`; `md` with its level, as in `md raid5`; `dm` with what made it, as in `dm LVM`,
-    /// `dm CRYPT-LUKS2`, `dm mpath`. `None` where nobody looked.
+    /// `dm CRYPT-LUKS2`, `dm mpath`. `None` where it was not examined.
     pub kind: Option<String>,
     /// What people call it: `vg/lv`, a name of `/dev/mapper`; untrusted text.
     pub mapped_name: Option<String>,
@@ -143,8 +143,8 @@ pub struct Device {
     pub zone_bytes: Option<u64>,
     /// `queue/rotational`.
     pub rotational: Option<bool>,
-    /// Whether it can be told to forget what is stored (`queue/discard_max_bytes` is not 0), as SSDs and thin LUNs can: blocks that hold
-    /// nothing are then read as zeros without a medium. `None` where nobody looked.
+    /// Whether it can be asked to forget what is stored (`queue/discard_max_bytes` is not 0), as SSDs and thin LUNs can: blocks that hold
+    /// nothing are then read as zeros without a medium. `None` where it was not examined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discards: Option<bool>,
     /// `queue/write_cache`: `write back` or `write through`.
@@ -192,7 +192,7 @@ impl Device {
     }
 
     /// Whether reads may return zeros that it does not store, without its medium: those of blocks that were never written or were
-    /// told to be forgotten. A plain hard disk reads zeros like any other data; what a host of virtual machines shows as one may be a
+    /// asked to be forgotten. A plain hard disk reads zeros like any other data; what a host of virtual machines shows as one may be a
     /// sparse file.
     pub fn may_invent_zeros(&self) -> bool {
         fn is_of_host(name: &str) -> bool {
@@ -228,7 +228,7 @@ pub struct Target {
     pub kind: TargetKind,
     /// The path that was opened, symlinks resolved; `None` for a simulation.
     pub path: Option<String>,
-    /// Bytes that can be read or written. Null where another program that measured does not tell (0 in memory).
+    /// Bytes that can be read or written. Null where another program that measured does not say (0 in memory).
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     #[serde(with = "crate::unknown")]
     pub size_bytes: u64,

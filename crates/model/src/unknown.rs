@@ -1,4 +1,4 @@
-//! Sizes that rdsk always knows and another program may not tell: 0 in memory, where no size is 0, and null in the document.
+//! Sizes that rdsk always knows and another program may not say: 0 in memory, where no size is 0, and null in the document.
 //! Offsets likewise, which may be 0, so that another number stands for one that is not known.
 
 use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
@@ -14,7 +14,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     Ok(Option::<u64>::deserialize(deserializer)?.unwrap_or(0))
 }
 
-/// An offset that another program did not tell: no byte of a target has it.
+/// An offset that another program did not say: no byte of a target has it.
 pub const UNKNOWN_OFFSET: u64 = u64::MAX;
 
 /// The same for offsets.

@@ -1,4 +1,4 @@
-//! Words of a workload that another program does not tell: any word in memory, of which [`Workload::untold`] says that it means
+//! Words of a workload that another program does not say: any word in memory, of which [`Workload::untold`] says that it means
 //! nothing, and null in the document. It decides nothing about what is known.
 
 use crate::{EngineKind, IoPath, Pattern, Sync, Workload};

@@ -110,10 +110,10 @@ pub struct CommandRun {
     pub after: WatchInterval,
     /// Processes of the command that could not be followed; their I/O counts as that of others.
     pub unfollowed: u64,
-    /// By how much the dirty pages of the whole machine had grown at the end, in bytes; `None` where they had not, or nobody
+    /// By how much the dirty pages of the whole machine had grown at the end, in bytes; `None` where they had not, or nothing
     /// knows.
     pub dirty_left_bytes: Option<u64>,
-    /// Why nobody counted what only BPF programs can count; `None` where they did.
+    /// Why nothing counted what only BPF programs can count; `None` where they did.
     pub why_no_bpf: Option<String>,
     /// What its I/O measured, reconciled with the block layer, in each direction of which that can be said.
     pub verdicts: Vec<CommandVerdict>,

@@ -3,6 +3,14 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// A word that is none of an enum's, with those that are.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{word}\" is none of {}", .words.join(", "))]
+pub struct UnknownWord {
+    pub(crate) word: String,
+    pub(crate) words: Vec<&'static str>,
+}
+
 /// Gives an enum its one spelling, which the Record, the command line and the screen share.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
@@ -20,12 +28,11 @@ macro_rules! words {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.pad(self.as_str()) }
         }
         impl std::str::FromStr for $name {
-            type Err = String;
-            fn from_str(word: &str) -> Result<Self, String> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == word).ok_or_else(|| {
-                    let words: Vec<&str> = Self::ALL.iter().map(|value| value.as_str()).collect();
-                    format!("\"{word}\" is none of {}", words.join(", "))
-                })
+            type Err = $crate::UnknownWord;
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                let words = || Self::ALL.iter().map(|value| value.as_str()).collect();
+                let value = Self::ALL.iter().copied().find(|value| value.as_str() == word);
+                value.ok_or_else(|| $crate::UnknownWord { word: word.to_owned(), words: words() })
             }
         }
     };
@@ -41,6 +48,16 @@ words!(
         Write = "write",
     }
 );
+impl Op {
+    /// What belongs to this direction, of what belongs to reads and to writes.
+    pub fn select<T>(self, of_reads: T, of_writes: T) -> T {
+        match self {
+            Self::Read => of_reads,
+            Self::Write => of_writes,
+        }
+    }
+}
+
 words!(
     /// The order of the offsets.
     Pattern {
@@ -219,11 +236,11 @@ pub struct Workload {
     /// Added to every offset, so that alignment moves apart from size; 0 for none.
     pub shift_bytes: u64,
     /// I/Os in flight per stream, at least 1; more than 1 needs an asynchronous engine. Null where another program
-    /// that measured does not tell (0 in memory).
+    /// that measured does not say (0 in memory).
     #[cfg_attr(feature = "schema", schemars(with = "Option<u32>"))]
     #[serde(with = "crate::unknown::count")]
     pub queue_depth: u32,
-    /// Threads that issue I/O, at least 1. Null where another program that measured does not tell (0 in memory).
+    /// Threads that issue I/O, at least 1. Null where another program that measured does not say (0 in memory).
     #[cfg_attr(feature = "schema", schemars(with = "Option<u32>"))]
     #[serde(with = "crate::unknown::count")]
     pub streams: u32,
@@ -235,13 +252,13 @@ pub struct Workload {
     pub engine: EngineKind,
     /// Indices into the Record's targets; streams are dealt round them in order.
     pub targets: Vec<u32>,
-    /// First byte of the span on each target. Null where another program that measured does not tell
+    /// First byte of the span on each target. Null where another program that measured does not say
     /// ([`crate::UNKNOWN_OFFSET`] in memory).
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     #[serde(with = "crate::unknown::offset")]
     pub offset_bytes: u64,
     /// Length of the span on each target; all I/O stays inside `offset_bytes .. offset_bytes + span_bytes`. Null
-    /// where another program that measured does not tell (0 in memory).
+    /// where another program that measured does not say (0 in memory).
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     #[serde(with = "crate::unknown")]
     pub span_bytes: u64,
@@ -257,7 +274,7 @@ pub struct Workload {
     pub buffers: Option<BufferPages>,
     /// Seed of the offsets and of the data; the same seed gives the same offsets on every engine.
     pub seed: u64,
-    /// Words above that mean nothing, because another program that measured does not tell: they are null in the document.
+    /// Words above that mean nothing, because another program that measured does not say: they are null in the document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untold: Vec<Untold>,
 }
@@ -361,7 +378,7 @@ mod tests {
             assert_eq!(sync.as_str().parse::<Sync>(), Ok(sync));
             assert_eq!(serde_json::to_string(&sync).unwrap(), format!("\"{sync}\""));
         }
-        assert!("fsync".parse::<Sync>().unwrap_err().contains("fsync_at_end"));
+        assert!("fsync".parse::<Sync>().unwrap_err().to_string().contains("fsync_at_end"));
     }
 
     #[test]

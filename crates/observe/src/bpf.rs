@@ -35,10 +35,7 @@ use visit::{Ended, Shared, Stats, Visit, locked};
 /// More devices than this are not counted unless it is asked for: their counts, 34 KiB each, are read twice a visit.
 const MANY: usize = 256;
 
-/// Whether the programs can be loaded and attached here and now; tries it for no device.
-///
-/// # Errors
-/// Why not.
+/// Whether the programs can be loaded and attached here and now; tries it for no device. Errors: why not.
 pub fn available() -> Result<(), BpfError> {
     Programs::load(&[]).map(drop)
 }
@@ -65,12 +62,12 @@ pub(crate) struct BlockLayer {
 }
 
 /// What the default leaves out at high rates, and what `--evidence bpf` does.
-const COUNTED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts for a part of each visit only; --evidence bpf counts \
+const COUNTED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts for a part of each repeat only; --evidence bpf counts \
                                throughout";
 const TIMED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts requests throughout, and takes times and follows bios to \
-                             their calls for a part of each visit only: device latencies and bios are of that part";
+                             their calls for a part of each repeat only: device latencies and bios are of that part";
 
-const LEFT_OUT: &str = "BPF follows some visits of a cell only where following all would take more than 0.5% of its time; \
+const LEFT_OUT: &str = "BPF follows some repeats of a test only where following all would take more than 0.5% of its time; \
                         --evidence bpf follows all";
 
 /// A device of a target.
@@ -83,42 +80,39 @@ struct Carrier {
 }
 
 impl BlockLayer {
-    /// Observes these devices.
-    ///
-    /// # Errors
-    /// Why BPF cannot be used.
-    pub(crate) fn of(
+    /// Observes these devices. Errors: why BPF cannot be used.
+    pub(crate) fn load(
         devices: &[Watched],
         stacks: &[Stack],
         attachment: Attachment,
     ) -> Result<Self, BpfError> {
-        let (mut names, mut found, mut carriers) = (Vec::<String>::new(), Vec::new(), Vec::new());
+        let (mut names, mut observed, mut carriers) = (Vec::<String>::new(), Vec::new(), Vec::new());
         let mut stats = Vec::new();
         for device in devices {
             let position = names.iter().position(|name| *name == device.name);
             let index = position.unwrap_or(names.len());
             if position.is_none() {
-                let block = BlockDevice::of(device.directory());
+                let block = BlockDevice::read(device.directory());
                 let Some(block) = block.filter(|_| device.why_unnamed.is_none()) else { continue };
                 names.push(device.name.clone());
-                found.push(block);
+                observed.push(block);
                 stats.push(StatFile::open(device.directory().join("stat")).ok());
             }
             carriers.push(Carrier { target: device.target, is_own: device.own, index });
         }
-        if found.is_empty() {
+        if observed.is_empty() {
             let why = devices.iter().find_map(|device| device.why_unnamed);
             return Err(BpfError::NoDevice(why.unwrap_or("no block device is known")));
         }
-        if attachment != Attachment::Throughout && found.len() > MANY {
-            return Err(BpfError::TakesLong { devices: found.len() });
+        if attachment != Attachment::Throughout && observed.len() > MANY {
+            return Err(BpfError::TakesLong { devices: observed.len() });
         }
-        let takes_bios = |index: usize| found[index].queues == 0;
+        let takes_bios = |index: usize| observed[index].queues == 0;
         let counted = carriers
             .iter()
             .map(|carrier| counted_device(carrier, &names, takes_bios(carrier.index), stacks))
             .collect();
-        let (programs, stats) = (Arc::new(Mutex::new(Programs::load(&found)?)), Arc::new(stats));
+        let (programs, stats) = (Arc::new(Mutex::new(Programs::load(&observed)?)), Arc::new(stats));
         Ok(Self {
             programs,
             attachment,
@@ -140,11 +134,8 @@ impl BlockLayer {
         self.follows = follows || self.attachment != Attachment::Windowed;
     }
 
-    /// Before anything is read at the beginning of a visit: attaches the programs, or detaches those that would only cost; both take
-    /// long beside a look at counters.
-    ///
-    /// # Errors
-    /// Why this visit will have no such evidence.
+    /// Before anything is read at the beginning of a visit: attaches the programs, or detaches those that would only cost; both take long
+    /// beside a look at counters. Errors: why this visit will have no such evidence.
     pub(crate) fn prepare(&mut self) -> Result<(), BpfError> {
         self.visit = None;
         (self.leaves_out, self.is_prepared) = (!self.follows, false);
@@ -158,10 +149,7 @@ impl BlockLayer {
         Ok(())
     }
 
-    /// Just before the first I/O of a visit that was prepared.
-    ///
-    /// # Errors
-    /// Why this visit will have no such evidence.
+    /// Just before the first I/O of a visit that was prepared. Errors: why this visit will have no such evidence.
     pub(crate) fn begin(&mut self) -> Result<(), BpfError> {
         if !self.is_prepared {
             return Ok(());
@@ -170,10 +158,7 @@ impl BlockLayer {
         Ok(())
     }
 
-    /// When everything is stable: adds what was counted to the evidence of the visit.
-    ///
-    /// # Errors
-    /// Why there is none.
+    /// When everything is stable: adds what was counted to the evidence of the visit. Errors: why there is none.
     pub(crate) fn end(&mut self, evidence: &mut VisitEvidence) -> Result<(), BpfError> {
         if self.leaves_out {
             evidence.is_left_out = true;

@@ -42,7 +42,7 @@ impl Chosen {
         let lower = stack.below.get(name)?;
         let kind = lower.kind.as_deref().map_or_else(String::new, |kind| format!(" ({kind})"));
         self.words.push(format!(
-            "the counters of {name} do not tell what it did, so those of the devices below it{kind} are used"
+            "the counters of {name} do not show what it did, so those of the devices below it{kind} are used"
         ));
         Some(product(lower.spread, self.choose_all(stack, &lower.names, counts)?))
     }

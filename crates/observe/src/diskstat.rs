@@ -9,19 +9,17 @@ use std::path::PathBuf;
 /// Longer than 17 numbers of 20 digits.
 const STAT_BUFFER_BYTES: usize = 512;
 
-/// Parses a `stat` file: 11, 15, 17 or more numbers. Numbers after the 17th have no known meaning and are ignored.
-///
-/// # Errors
-/// Fewer than 11 fields, or a field that is not a number.
+/// Parses a `stat` file: 11, 15, 17 or more numbers. Numbers after the 17th have no known meaning and are ignored. Errors: fewer than 11
+/// fields, or a field that is not a number.
 pub fn parse_stat(text: &str) -> Result<DiskStat, ObserveError> {
     let mut fields = [0; DiskStat::MAX_FIELDS];
-    let mut found = 0;
+    let mut count = 0;
     for (slot, word) in fields.iter_mut().zip(text.split_ascii_whitespace()) {
         *slot = word.parse().map_err(|_| ObserveError::NotANumber(word.to_owned()))?;
-        found += 1;
+        count += 1;
     }
-    DiskStat::from_fields(&fields[..found])
-        .ok_or(ObserveError::TooFewFields { found, wanted: DiskStat::MIN_FIELDS })
+    DiskStat::from_fields(&fields[..count])
+        .ok_or(ObserveError::TooFewFields { found: count, wanted: DiskStat::MIN_FIELDS })
 }
 
 /// The counters without those of flushes, which the kernel prints as zeros where it does not count them.

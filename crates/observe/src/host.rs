@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(described(&proc, &sys, None, clock()).virtualization, None);
         write(&sys.join("hypervisor/type"), "xen\n");
         assert_eq!(described(&proc, &sys, None, clock()).virtualization.as_deref(), Some("xen"));
-        // Processors of ARM have no flags, so that the product must tell.
+        // Processors of ARM have no flags, so that the product must say.
         let root = tempfile::tempdir().unwrap();
         let (proc, sys) = (root.path().join("proc"), root.path().join("sys"));
         write(&proc.join("cpuinfo"), "processor\t: 0\nFeatures\t: fp asimd\n");

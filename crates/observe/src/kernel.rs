@@ -79,7 +79,7 @@ impl KernelObserver {
         let process = proc.join("self");
         let thread = Some(proc.join("thread-self")).filter(|thread| thread.exists());
         let thread = thread.unwrap_or_else(|| process.clone());
-        let stacks: Vec<Stack> = targets.iter().filter_map(|target| Stack::of(target, sys)).collect();
+        let stacks: Vec<Stack> = targets.iter().filter_map(|target| Stack::read(target, sys)).collect();
         let loops: Vec<LoopWatch> = stacks
             .iter()
             .filter_map(|stack| Some((targets.iter().find(|target| target.index == stack.target)?, stack)))
@@ -92,7 +92,7 @@ impl KernelObserver {
             passes_over_parts: may_pass_over_parts(version_at(proc)),
             loops,
             sys: sys.to_owned(),
-            processors: Processors::of(proc, &thread),
+            processors: Processors::new(proc, &thread),
             thread,
             process,
             clock,
@@ -121,7 +121,7 @@ impl KernelObserver {
 
     /// Loads the BPF programs for its devices, if the kernel permits it; otherwise says why not.
     pub fn with_bpf(mut self, attachment: Attachment) -> Self {
-        self.block_layer = BlockLayer::of(&self.devices, &self.stacks, attachment);
+        self.block_layer = BlockLayer::load(&self.devices, &self.stacks, attachment);
         self
     }
 
@@ -225,7 +225,7 @@ impl KernelObserver {
         let mut devices = Vec::with_capacity(self.devices.len());
         for ((device, counts), seen) in self.devices.iter().zip(counts).zip(series_of) {
             let (series, in_flight_max) = match seen {
-                Some(seen) => (seen.series, seen.in_flight_max),
+                Some(sampled) => (sampled.series, sampled.in_flight_max),
                 None => (Series::new(self.sample_width_ns), None),
             };
             if let (true, Ok(counts)) = (device.own, &counts) {
@@ -252,7 +252,7 @@ impl KernelObserver {
         let processor = processor
             .zip(io.processor.as_ref())
             .map(|((from_ns, before), (to_ns, after))| before.until(after, to_ns.saturating_sub(from_ns)));
-        let loops = self.loops.iter_mut().map(|one| one.end(self.clock.as_ref())).collect();
+        let loops = self.loops.iter_mut().map(|watch| watch.end(self.clock.as_ref())).collect();
         VisitEvidence {
             source: self.source,
             elapsed_ns: end_ns.saturating_sub(begin_ns),

@@ -54,7 +54,7 @@ pub(crate) struct LastLook {
 
 impl LastLook {
     /// Looks as [`settled`] does, and longer where a device did what is awaited since `first`, still has something in flight, and either
-    /// counts nothing or has less and less in flight: the last requests of the visit, as far as anybody can tell. More than was in flight
+    /// counts nothing or has less and less in flight: the last requests of the visit, by all counts. More than was in flight
     /// when this began is of others.
     pub(crate) fn settled(
         &mut self,
@@ -87,7 +87,7 @@ impl LastLook {
                 goes_on
             });
         }
-        // Whoever has these in flight has them for longer, or goes on; the next visits do not wait for them again.
+        // The program that has these in flight has them for longer, or goes on; the next visits do not wait for them again.
         for index in awaited.into_iter().chain(others) {
             self.in_vain[index] = samples[index].as_ref().map_or(0, |stat| stat.in_flight);
         }
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_quiet_device_is_looked_at_once() {
         assert_eq!(seen(&mut LastLook::default(), stat(23, 0, 0), stat(24, 0, 0), 2), (23, 1));
-        // Nothing tells when a device without counters is done.
+        // Nothing says when a device without counters is done.
         let gone = || vec![Err(CountersError::SwitchedOff { device: "sda".into() })];
         assert_eq!(LastLook::default().settled(&gone(), Awaited::All, gone), gone());
     }

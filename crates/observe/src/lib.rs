@@ -88,7 +88,7 @@ pub enum CountersError {
     /// They did not move, which proves nothing of this driver.
     #[error("the counters of {device} stood still, and {why}")]
     StoodStill { device: String, why: &'static str },
-    /// They did not move, and the kernel is told not to count.
+    /// They did not move, and the kernel is known not to count.
     #[error("queue/iostats of {device} is 0, and its counters stood still")]
     SwitchedOff { device: String },
     /// An array has counted a part of what its members moved.

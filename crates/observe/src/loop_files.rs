@@ -312,7 +312,7 @@ mod tests {
         write(&loop_directory.join("size"), "16384\n");
         let mut target = target_on(0, "dm-0", "253:0");
         target.stack = vec!["dm-0".into(), "sda1".into(), "sda".into()];
-        let stack = Stack::of(&target, &sys).unwrap();
+        let stack = Stack::read(&target, &sys).unwrap();
         let mut found = loops_of(&target, &stack, &sys, Path::new("/proc"));
         assert_eq!(found.len(), 1, "{found:?}");
         let watch = &mut found[0];
@@ -355,7 +355,7 @@ mod tests {
         let seen_by = |name: &str, number: &str, below: &[&str]| {
             let mut target = target_on(0, name, number);
             target.stack = below.iter().map(|name| (*name).to_owned()).collect();
-            let stack = Stack::of(&target, &sys).unwrap();
+            let stack = Stack::read(&target, &sys).unwrap();
             let mut found = loops_of(&target, &stack, &sys, Path::new("/proc"));
             assert_eq!(found.len(), 1, "{found:?}");
             found[0].begin();
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!((first.0, first.1), (vec!["sda1".to_owned()], 4 * MIB));
         assert_eq!((second.0, second.1), (vec!["sda2".to_owned()], 2 * MIB));
         assert_eq!((whole.0, whole.1), (Vec::new(), 8 * MIB));
-        // A filesystem without FIEMAP tells nothing.
+        // A filesystem without FIEMAP shows nothing.
         if whole.2.is_some() {
             assert_eq!((first.2, first.3), (Some(0), Some(4 * MIB)));
             assert_eq!((second.2, second.3), (Some(2 * MIB), Some(0)));
@@ -397,7 +397,7 @@ mod tests {
         std::os::unix::fs::symlink(sys.join("class/block/sdb"), on).unwrap();
         let target = target_on(0, "sda", "8:0");
         let below = || {
-            let stack = Stack::of(&target, &sys).unwrap();
+            let stack = Stack::read(&target, &sys).unwrap();
             loops_of(&target, &stack, &sys, Path::new("/nonexistent")).remove(0).facts.below
         };
         assert_eq!(below().as_deref(), Some("sdb"));
@@ -415,7 +415,7 @@ mod tests {
         write(&directory.join("loop/backing_file"), "/nowhere/b.img (deleted)\n");
         write(&directory.join("size"), "2048\n");
         let target = target_on(0, "sda", "8:0");
-        let stack = Stack::of(&target, &fake.sys()).unwrap();
+        let stack = Stack::read(&target, &fake.sys()).unwrap();
         let found = loops_of(&target, &stack, &fake.sys(), Path::new("/nonexistent"));
         let [watch] = &found[..] else { panic!("{found:?}") };
         assert_eq!(
@@ -424,7 +424,7 @@ mod tests {
         );
         let plain = FakeSys::new().disk(FakeDisk::scsi("sdb"));
         let target = target_on(0, "sdb", "8:16");
-        let stack = Stack::of(&target, &plain.sys()).unwrap();
+        let stack = Stack::read(&target, &plain.sys()).unwrap();
         assert!(loops_of(&target, &stack, &plain.sys(), Path::new("/proc")).is_empty());
     }
 }

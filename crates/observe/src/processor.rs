@@ -36,8 +36,8 @@ struct Machine {
 
 impl Processors {
     /// Those of this machine, whose procfs is at `proc`; the quotas are those of the groups that `thread` is in now.
-    pub(crate) fn of(proc: &Path, thread: &Path) -> Self {
-        Self { proc: proc.to_owned(), quotas: QuotaFiles::of(thread) }
+    pub(crate) fn new(proc: &Path, thread: &Path) -> Self {
+        Self { proc: proc.to_owned(), quotas: QuotaFiles::find(thread) }
     }
 
     /// One reading; `None` without a readable `stat`.
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn growth_is_in_nanoseconds_and_a_container_may_hide_a_part() {
         let proc = tempfile::tempdir().unwrap();
-        let processors = Processors::of(proc.path(), &proc.path().join("self"));
+        let processors = Processors::new(proc.path(), &proc.path().join("self"));
         assert!(processors.read().is_none());
         write(&proc.path().join("stat"), STAT);
         let before = processors.read().unwrap();

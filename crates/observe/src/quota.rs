@@ -17,7 +17,7 @@ pub(crate) struct QuotaSample(Vec<Option<QuotaUse>>);
 
 impl QuotaFiles {
     /// Those of a thread (`/proc/thread-self`).
-    pub(crate) fn of(thread: &Path) -> Self {
+    pub(crate) fn find(thread: &Path) -> Self {
         let directories = cgroups_of(thread, "cpu").into_iter().flat_map(|group| group.directories);
         Self(directories.map(|directory| directory.join("cpu.stat")).filter(|file| file.exists()).collect())
     }
@@ -90,14 +90,14 @@ mod tests {
         write(&mount.join("cpu.stat"), "usage_usec 1\n");
         stat("app", 5, 100);
         stat("app/db", 0, 0);
-        let files = QuotaFiles::of(&process);
+        let files = QuotaFiles::find(&process);
         assert_eq!(files.0.len(), 3, "{files:?}");
         let before = files.read();
         assert_eq!(before.until(&before), None, "no period ended");
         stat("app", 9, 350);
         let grown = before.until(&files.read());
         assert_eq!(grown, Some(QuotaUse { periods: 4, throttled_periods: 4, throttled_ns: 250_000 }));
-        assert_eq!(QuotaFiles::of(Path::new("/nonexistent")).read().until(&before), None);
+        assert_eq!(QuotaFiles::find(Path::new("/nonexistent")).read().until(&before), None);
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
         let mountinfo = format!("30 24 0:26 / {} rw - cgroup cgroup rw,cpu,cpuacct\n", mount.display());
         write(&process.join("mountinfo"), &mountinfo);
         write(&mount.join("app/cpu.stat"), "nr_periods 1\nnr_throttled 0\nthrottled_time 0\n");
-        let files = QuotaFiles::of(&process);
+        let files = QuotaFiles::find(&process);
         assert_eq!(files.0, [mount.join("app/cpu.stat")]);
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct AllSeries {
     pub(crate) cost_ns: u64,
 }
 
-/// The thread, which waits until it is told to begin.
+/// The thread, which waits until it is asked to begin.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     /// The thread ends when this is dropped.

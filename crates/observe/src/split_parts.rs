@@ -7,7 +7,7 @@ use rdsk_sys::files::Version;
 
 /// The first kernel that counts by clones of bios and passes over those that it cut off itself ("md: add io accounting for raid0 and
 /// raid5"), and the first that does not ("md: raid0: account for split bio in iostat accounting"). Releases 6.1.53 and 6.5.3 have the
-/// latter, too, which the names of distributions' kernels do not tell.
+/// latter, too, which the names of distributions' kernels do not say.
 const FROM: Version = (5, 14);
 const UNTIL: Version = (6, 6);
 

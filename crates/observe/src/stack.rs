@@ -65,7 +65,7 @@ pub struct Stack {
 
 impl Stack {
     /// Reads the stack of a target; `None` if no block device below it is known.
-    pub fn of(target: &Target, sys: &Path) -> Option<Self> {
+    pub fn read(target: &Target, sys: &Path) -> Option<Self> {
         let device = target.device.as_ref()?;
         let mut stack = Self { target: target.index, tops: vec![device.name.clone()], ..Self::default() };
         if target.filesystem.as_ref().is_some_and(|filesystem| filesystem.kind == "btrfs")
@@ -115,7 +115,7 @@ impl Stack {
     }
 }
 
-/// [`below`], with what is known of the target's array: sysfs tells paths from members only where multipath-tools made the device.
+/// [`below`], with what is known of the target's array: sysfs distinguishes paths from members only where multipath-tools made the device.
 fn below_in(target: &Target, name: &str, directory: &Path, sys: &Path) -> Option<Below> {
     let lower = below(name, directory, sys)?;
     let array = target.device.as_ref().and_then(|device| device.array.as_ref());
@@ -260,7 +260,7 @@ struct Members {
 }
 
 /// Whether btrfs was mounted without one of its devices (`-o degraded`): `devices/` lists only those that are present, and
-/// `devinfo/ID/missing` tells since Linux 5.6 (Documentation/ABI/testing/sysfs-fs-btrfs).
+/// `devinfo/ID/missing` says since Linux 5.6 (Documentation/ABI/testing/sysfs-fs-btrfs).
 fn lacks_a_device(filesystem: &Path) -> bool {
     let devices = filesystem.join("devinfo");
     names_in(&devices).iter().any(|id| read_flag(&devices.join(id).join("missing")) == Some(true))

@@ -29,7 +29,7 @@ pub(crate) fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
     has_paths.then_some(UNCOUNTED_MULTIPATH)
 }
 
-/// That such a doubt is all that the counters of a device tell.
+/// That such a doubt is all that the counters of a device say.
 pub(crate) fn doubted(name: &str, why: &'static str) -> CountersError {
     CountersError::StoodStill { device: name.to_owned(), why }
 }

@@ -27,10 +27,9 @@ pub struct EvidenceSum {
     stacks: Vec<Stack>,
     /// Of the visits that were followed, while each of them has some.
     device_latency: Option<Histogram>,
-    problems: Vec<String>,
 }
 
-/// What several visits tell of a device together, and not by a sum.
+/// What several visits show of a device together, and not by a sum.
 #[derive(Clone, Debug)]
 struct Joined {
     target: u32,
@@ -78,11 +77,6 @@ impl EvidenceSum {
         });
     }
 
-    /// Why the counters of some devices are missing from the sum: one line each, without duplicates.
-    pub fn problems(&self) -> &[String] {
-        &self.problems
-    }
-
     /// The evidence of all visits. An observer does not know `page_cache` and `extents`, which stay `None`.
     pub fn finish(self) -> Evidence {
         let Some(mut sum) = self.sum else { return Evidence::default() };
@@ -103,10 +97,6 @@ impl EvidenceSum {
     }
 
     fn join(&mut self, visit: &DeviceVisit) {
-        let problem = visit.counts.as_ref().err().map(ToString::to_string);
-        if let Some(problem) = problem.filter(|problem| !self.problems.contains(problem)) {
-            self.problems.push(problem);
-        }
         let is_deepest_known = visit.counts.as_ref().is_ok_and(|counts| counts.deepest.is_some());
         let is_it = |joined: &&mut Joined| (joined.target, &joined.name) == (visit.target, &visit.name);
         if let Some(joined) = self.devices.iter_mut().find(is_it) {
@@ -179,7 +169,7 @@ fn device_of(visit: DeviceVisit) -> DeviceEvidence {
     }
 }
 
-/// Adds a visit that was not followed: what only BPF tells stays that of the visits that were. The best that is known of such a visit
+/// Adds a visit that was not followed: what only BPF says stays that of the visits that were. The best that is known of such a visit
 /// takes nothing from the source of the sum; less does.
 fn plus_left_out(mut sum: Evidence, mut visit: Evidence) -> Evidence {
     let bpf = sum.bpf.take();
@@ -360,9 +350,8 @@ mod tests {
         assert_eq!(sum.clone().finish().device[0].reads, Some(5));
         assert_eq!(sum.clone().finish().device[0].visits.len(), 1);
         let off = CountersError::SwitchedOff { device: "sda".into() };
-        sum.add(visit(Err(off.clone()), ProcessIo::default()));
+        sum.add(visit(Err(off), ProcessIo::default()));
         sum.add(visit(Ok(counts), process));
-        assert_eq!(sum.problems(), [off.to_string()]);
         let evidence = sum.finish();
         assert_eq!(evidence.source, EvidenceSource::Sysfs);
         assert_eq!((evidence.device[0].reads, evidence.device[0].diskstat), (None, None));

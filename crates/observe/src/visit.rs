@@ -33,7 +33,7 @@ pub trait Observer: Send {
 pub struct VisitEvidence {
     /// The best source that worked.
     pub source: EvidenceSource,
-    /// Time from `begin` to `end`, in ns; 0 if the observer does not tell.
+    /// Time from `begin` to `end`, in ns; 0 if the observer does not say.
     pub elapsed_ns: u64,
     /// The targets' own devices first, then the devices below them.
     pub devices: Vec<DeviceVisit>,
@@ -54,7 +54,7 @@ pub struct VisitEvidence {
     pub controls: Vec<IoControl>,
     /// The backing files of the loop devices among the devices.
     pub loops: Vec<LoopFile>,
-    /// Who used the processors from `begin` to `end_io`; `None` if nobody counted.
+    /// Who used the processors from `begin` to `end_io`; `None` if it was not counted.
     pub processor: Option<ProcessorUse>,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Watched {
     pub(crate) own: bool,
     directory: PathBuf,
     counts_flushes: bool,
-    /// Why BPF programs cannot tell when its I/O ends.
+    /// Why BPF programs cannot say when its I/O ends.
     pub(crate) why_unnamed: Option<&'static str>,
     /// Why its driver counts nothing, or not on every kernel, so that unchanged counters prove nothing.
     doubt: Option<&'static str>,
@@ -85,10 +85,8 @@ impl Watched {
         &self.directory
     }
 
-    /// The differences between three samples: at the start, at the end of the I/O, and when everything was stable.
-    ///
-    /// # Errors
-    /// What is missing or went back.
+    /// The differences between three samples: at the start, at the end of the I/O, and when everything was stable. Errors: what is missing
+    /// or went back.
     pub(crate) fn counts(
         &self,
         [first, io, last]: [&Sample; 3],

@@ -24,7 +24,7 @@ fn directory(device: &LoopDevice) -> PathBuf {
 }
 
 fn block_device(device: &LoopDevice) -> BlockDevice {
-    BlockDevice::of(&directory(device)).unwrap()
+    BlockDevice::read(&directory(device)).unwrap()
 }
 
 fn stat(device: &LoopDevice) -> DiskStat {
@@ -38,7 +38,7 @@ fn dd(operands: &str) {
 }
 
 /// What a dd made the device do: by the programs, and by sysfs. The kernel passes over an event now and then ([`Turn::Bpf`]). A
-/// request that was passed over is told by its other event, a bio, a merge and a split by nothing. So a dd of which something was
+/// request that was passed over is reported by its other event, a bio, a merge and a split by nothing. So a dd of which something was
 /// missed runs again.
 fn counted(device: &LoopDevice, operands: &str) -> (Counted, DiskStat) {
     let _turn = Turn::Bpf.take();
@@ -195,7 +195,7 @@ fn a_visit_that_is_left_out_is_counted_by_sysfs() {
         let facts = observer.describe();
         assert_eq!(facts.source, EvidenceSource::Bpf, "the last visit takes nothing from those before");
         let told = facts.why_not_higher;
-        let is_told = told.as_ref().is_some_and(|why| why.contains("some visits"));
+        let is_told = told.as_ref().is_some_and(|why| why.contains("some repeats"));
         assert_eq!(is_told, attachment == Attachment::Windowed, "{told:?}");
         sum.finish()
     };

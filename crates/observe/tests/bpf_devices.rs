@@ -1,5 +1,5 @@
 //! The BPF programs over many devices, partitions, processes and threads at once: each has its own exact counts, and what was not
-//! counted is told.
+//! counted is reported.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 use rdsk_model::DiskStat;
@@ -35,7 +35,7 @@ impl Shown {
     }
 
     fn block(&self) -> BlockDevice {
-        BlockDevice::of(&self.directory).unwrap()
+        BlockDevice::read(&self.directory).unwrap()
     }
 
     fn stat(&self) -> DiskStat {
@@ -243,7 +243,7 @@ fn bios_of_many_threads_are_counted_one_by_one_where_the_driver_takes_bios() {
         assert_eq!(its.overflowed, 0);
         same("completed and timed", &(its.completed, its.latency.count()), &(its.issued, its.issued))?;
         same("reads", &seen.counted.issued(0, BlockOp::Read), &seen.stats[0].read_ios)?;
-        // Somebody else may look for a filesystem meanwhile.
+        // Another program may look for a filesystem meanwhile.
         ensure((1..=THREADS + 2).contains(&its.deepest), || format!("{} deep", its.deepest))?;
         let latencies = its.latency.mean().unwrap() * its.issued as f64;
         let is_integral = (its.depth_ns as f64 / latencies - 1.0).abs() < 0.001;
@@ -283,7 +283,7 @@ fn counts_are_exact_where_times_are_of_a_part() {
             let its = &counted.devices[0];
             assert!(its.completed < TIMED + COUNTED && its.latency.count() == its.completed, "{its:?}");
             assert_eq!(its.overflowed, 0);
-            // Nobody else reads, and nothing is passed over, in one of a few attempts.
+            // No other program reads, and nothing is passed over, in one of a few attempts.
             let told = [its.completed, its.issued, counted.issued(0, BlockOp::Read), reads];
             let is_exact =
                 told == [TIMED, TIMED, TIMED + COUNTED, TIMED + COUNTED] && its.in_flight_at_end == 0;
@@ -375,7 +375,7 @@ fn children_are_told_from_strangers() {
     let mut seen = Vec::new();
     for _ in 0..ATTEMPTS {
         let [children, of_dd, own, strangers] = reads_of_a_family(&device);
-        // More than they read nobody counts; who looks for a filesystem is a stranger, too.
+        // What is more than they read is not counted; who looks for a filesystem is another program, too.
         assert!(children <= 327 && of_dd <= 327 && own <= 5, "{children} {of_dd} {own}");
         if (children, of_dd, own) == (327, 327, 5) && strangers >= 50 {
             return;
@@ -421,7 +421,7 @@ fn more_threads_than_the_map_has_room_for_lose_their_names_only() {
 }
 
 /// A hundred thousand reads: the programs, sysfs and the disk's own log agree to the last one. On some machines the kernel passes over
-/// a tracepoint once in some ten thousand events; such a request is told, and counts as what it is.
+/// a tracepoint once in some ten thousand events; such a request is reported, and counts as what it is.
 #[test]
 fn three_sources_agree_on_a_hundred_thousand_reads() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Fuse]) {
@@ -450,7 +450,7 @@ fn three_sources_agree_on_a_hundred_thousand_reads() {
         assert!(told(its) <= READS / 100, "{its:?}");
         let ours = bios(&seen.counted, |origin| origin.task == Task::This && origin.op == BlockOp::Read);
         assert!(ours <= READS && READS - ours <= READS / 100, "{ours}");
-        // Of two events of one request that were passed over nobody knows, and who looks for a filesystem just before or after the
+        // Two events of one request that were both passed over are unknown, and who looks for a filesystem just before or after the
         // counting is in one of the two only.
         its.completed + told(its) == logged && logged == seen.stats[0].read_ios
     };
@@ -468,7 +468,7 @@ fn a_request_that_began_before_is_not_missed() {
     let shown = Shown::of(device.path());
     let file = open_direct(device.path());
     let programs = Programs::load(&[shown.block()]).unwrap();
-    // Somebody else may read meanwhile, and we may be too late to see the read under way.
+    // Another program may read meanwhile, and we may be too late to see the read under way.
     first_right(ATTEMPTS, || {
         assert!(wait_until(LONG, || shown.stat().in_flight == 0), "what others look for");
         let before = programs.snapshot().unwrap();

@@ -223,7 +223,7 @@ fn the_last_read_is_never_missed() {
         let start = Instant::now();
         let mut sum = EvidenceSum::default();
         for _ in 0..300 {
-            // More than 23 are those of somebody who looks at the device meanwhile.
+            // More than 23 are those of a program that looks at the device meanwhile.
             let visit =
                 (0..5).map(|_| observed()).find(|visit| reads_of(visit) <= 23).expect("one was alone");
             same("reads", &visit.devices[0].counts.as_ref().unwrap().during_io.diskstat.read_ios, &23)?;

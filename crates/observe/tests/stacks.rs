@@ -346,7 +346,7 @@ fn what_holds_metadata_is_no_member() {
     for (name, _) in parts {
         fake = fake.holder(name, "dm-0");
     }
-    let stack = Stack::of(&target("dm-0", (253, 0), None), &fake.sys()).unwrap();
+    let stack = Stack::read(&target("dm-0", (253, 0), None), &fake.sys()).unwrap();
     assert_eq!(stack.below["dm-0"].names, ["dm-2", "dm-4"]);
     let fake = FakeSys::new()
         .disk(dm("dm-0", "vg-pool_tmeta", "LVM-a-tmeta"))
@@ -356,7 +356,7 @@ fn what_holds_metadata_is_no_member() {
         .holder("dm-0", "dm-2")
         .holder("dm-1", "dm-2")
         .holder("dm-2", "dm-3");
-    let stack = Stack::of(&target("dm-3", (253, 3), None), &fake.sys()).unwrap();
+    let stack = Stack::read(&target("dm-3", (253, 3), None), &fake.sys()).unwrap();
     assert_eq!(stack.lower(), ["dm-2", "dm-1"]);
 }
 
@@ -369,7 +369,7 @@ fn paths_of_one_lun_write_each_byte_once() {
         .holder("sda", "dm-0")
         .holder("sdb", "dm-0");
     let target = target("dm-0", (253, 0), None);
-    let below = &Stack::of(&target, &fake.sys()).unwrap().below["dm-0"];
+    let below = &Stack::read(&target, &fake.sys()).unwrap().below["dm-0"];
     assert_eq!(
         (below.names.as_slice(), below.spread.most),
         (&["sda".to_owned(), "sdb".to_owned()][..], Some(1.0))
@@ -386,7 +386,7 @@ fn paths_are_known_by_their_table_too() {
         .holder("sda", "dm-0")
         .holder("sdb", "dm-0");
     let mut target = target("dm-0", (253, 0), None);
-    let most = |target: &Target| Stack::of(target, &fake.sys()).unwrap().below["dm-0"].spread.most;
+    let most = |target: &Target| Stack::read(target, &fake.sys()).unwrap().below["dm-0"].spread.most;
     assert_eq!(most(&target), None, "they may be members");
     let level = Some("multipath".into());
     target.device.as_mut().unwrap().array =

@@ -3,7 +3,7 @@
 
 use crate::header::MAX_TARGETS;
 use crate::questions::headline;
-use crate::{cells, engine, header};
+use crate::{cells, engine, header, questions, short};
 use rdsk_analysis::Analysis;
 use rdsk_model::{CellRecord, Experiment, Record, TargetKind};
 use rdsk_units::printable;
@@ -14,9 +14,26 @@ pub fn headlines(analysis: &Analysis<'_>) -> Vec<String> {
     let sentence = |cells: &Vec<&CellRecord>| {
         let name = cells.first().and_then(|cell| cells::target_name(analysis, cell));
         let name = name.map_or_else(String::new, |name| format!("{name}: "));
-        printable(&rdsk_analysis::words::sentence(&format!("{name}{}", headline::in_words(analysis, cells))))
+        printable(&format!("{name}{}", rdsk_analysis::words::sentence(&headline::in_words(analysis, cells))))
     };
     groups.iter().map(sentence).collect()
+}
+
+/// The bullets of a short page, at most four: what decides, each with its figure and what to do.
+pub fn bullets(record: &Record) -> Vec<String> {
+    short::matters::bullets(record).iter().map(|text| printable(text)).collect()
+}
+
+/// The answer to a question, as the short page has it where it has room, and of a single copy its sentence; `None` where there is
+/// none.
+pub fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Option<String> {
+    if let (Experiment::Dd, [copy]) = (experiment, &analysis.copies[..]) {
+        return Some(printable(&questions::dd::sentence(analysis, copy)));
+    }
+    let is_asked =
+        Experiment::PLANNED.contains(&experiment) && cells::nothing_completed(analysis, experiment).is_none();
+    let longest = is_asked.then(|| questions::answer(analysis, experiment).into_iter().next()).flatten();
+    longest.filter(|text| !text.is_empty()).map(|text| printable(&rdsk_analysis::words::sentence(&text)))
 }
 
 /// What was measured, on what, when and by whom: the name of each fact and its words.
@@ -105,6 +122,29 @@ mod tests {
         record.source = Some(Source { tool: "fio".into(), version: None });
         record.targets[0] = Target { name: "/data/x".into(), ..Target::default() };
         assert!(facts(&record).contains(&("target".into(), "/data/x: fio tells no more of it".into())));
+    }
+
+    #[test]
+    fn bullets_and_answers_are_those_of_the_short_page() {
+        let record = fixtures::run();
+        let analysis = Analysis::of(&record);
+        let style = crate::Style { width: 120, ..crate::Style::default() };
+        let page = crate::short(&analysis, crate::Further::Nowhere, style);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let bullets = bullets(&record);
+        assert!((1..=4).contains(&bullets.len()), "{bullets:?}");
+        for bullet in bullets {
+            let start: String = words(&bullet).chars().take(60).collect();
+            assert!(words(&page).contains(&start), "{start}\n{page}");
+        }
+        let paths = answer(&analysis, Experiment::Paths).expect("the run has paths");
+        let start: String = words(&paths).chars().skip(1).take(40).collect();
+        assert!(words(&page).contains(&start), "{start}\n{page}");
+        assert_eq!(answer(&analysis, Experiment::Headline), None, "it has a table of its own");
+        let mut copied = rdsk_analysis::fixtures::run();
+        copied.copies = vec![rdsk_analysis::fixtures::copies::to_file(&[100_000_000])];
+        let sentence = answer(&Analysis::of(&copied), Experiment::Dd).expect("one copy has a sentence");
+        assert!(sentence.ends_with('.') && sentence.len() > 20, "{sentence}");
     }
 
     #[test]

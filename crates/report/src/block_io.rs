@@ -136,7 +136,7 @@ fn is_partial(cell: &CellRecord) -> bool {
     whole.zip(cell.result.bytes).is_some_and(|(whole, bytes)| bytes < whole)
 }
 
-/// `requests: 2 of 512 KiB, 254 merged`; `None` where those of the cell cannot be told from others.
+/// `requests: 2 of 512 KiB, 254 merged`; `None` where those of the cell cannot be distinguished from others.
 fn requests(block_io: &BlockIo<'_>, op: Op) -> Option<String> {
     let sizes = block_io.sizes_in_words(op);
     let mut requests = (!sizes.is_empty()).then(|| format!("requests: {sizes}"))?;

@@ -72,6 +72,8 @@ pub struct Unit {
 impl Unit {
     /// A number without a unit.
     pub const ONE: Self = Self { name: "", size: 1.0 };
+    /// Of rates of I/Os.
+    pub const IOPS: Self = Self { name: "IOPS", size: 1.0 };
     /// Of rates in bytes per second.
     pub const MIB_PER_S: Self = Self { name: "MiB/s", size: 1_048_576.0 };
     pub(crate) const MB_PER_S: Self = Self { name: "MB/s", size: 1e6 };

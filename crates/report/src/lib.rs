@@ -32,8 +32,8 @@ pub use document::{Compactness, json};
 pub use figures::{MISSING, Unit, or_missing, plus_minus, significant};
 pub use markdown::{MAX_LINES as MAX_MARKDOWN_LINES, markdown, markdown_table};
 pub use plan::plan_text;
-pub use questions::{copies, headline_row, mode, path_column, place};
-pub use short::{Further, MAX_LINES, short};
+pub use questions::{copies, mode, path_column, place, writes_against_reads};
+pub use short::{Further, MAX_LINES, RateTexts, remark_of, short, workload_label};
 pub use style::{Charset, Color, Style, ascii};
 
 use page::Page;

@@ -11,6 +11,10 @@ mod table;
 mod target_rows;
 pub(crate) mod title;
 
+pub use marks::remark_of;
+pub use row::RateTexts;
+pub use table::workload_label;
+
 use crate::page::{Page, Tone};
 use crate::style::Style;
 use rdsk_analysis::Analysis;

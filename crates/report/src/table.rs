@@ -14,7 +14,7 @@ const NAME_COLUMNS: usize = 16;
 const INDENT: &str = "  ";
 /// Between two columns.
 const GAP: u16 = 2;
-/// A name with fewer columns tells nothing.
+/// A name with fewer columns shows nothing.
 const MIN_NAME: usize = 12;
 
 /// Heads and rows, safe to show.
@@ -145,7 +145,7 @@ fn layout(heads: &[String], rows: &[Vec<String>], words: &[usize]) -> Vec<String
     table.to_string().lines().map(|line| format!("{INDENT}{}", line.trim_end())).collect()
 }
 
-/// A name in so many columns, with its end, which holds the size and tells it from others.
+/// A name in so many columns, with its end, which holds the size and distinguishes it from others.
 pub(crate) fn shortened(name: &str, most: usize) -> String {
     shortened_with(name, most, "…")
 }
@@ -169,7 +169,7 @@ fn shortened_with(name: &str, most: usize, dots: &str) -> String {
     format!("{}{dots}{}", String::from_iter(start), String::from_iter(end.iter().rev()))
 }
 
-/// The end of a target's name, which tells targets apart better than the start.
+/// The end of a target's name, which distinguishes targets better than the start.
 pub(crate) fn end_of(name: &str) -> String {
     let length = name.chars().count();
     if length <= NAME_COLUMNS {

@@ -211,7 +211,7 @@ fn a_pass_that_was_cut_short_has_no_time() {
         let cell =
             with(cell("paths/read/direct", Op::Read, IoPath::Direct, 1 << 20, 40, 200_000_000), |cell| {
                 cell.result.pass_bytes = Some(pass_bytes);
-                cell.result.why = "no pass of 41 MiB is complete".into();
+                cell.result.why = "no sweep of 41 MiB is complete".into();
             });
         let page = alone(&record(vec![disk()], vec![cell]), Experiment::Paths);
         fits(&page);
@@ -221,7 +221,7 @@ fn a_pass_that_was_cut_short_has_no_time() {
     assert!(whole.contains("whole sweeps 1 rate ") && whole.contains("returned after ms 200 "), "{whole}");
     let cut = page((40 << 20) + 1);
     assert!(cut.contains("whole sweeps none rate ") && cut.contains("returned after ns – "), "{cut}");
-    assert!(cut.contains("direct: no pass of 41 MiB is complete") && cut.contains("cut short"), "{cut}");
+    assert!(cut.contains("direct: no sweep of 41 MiB is complete") && cut.contains("cut short"), "{cut}");
     assert!(cut.contains("MiB/s 200 "), "the rate of what was done stays: {cut}");
 }
 

@@ -104,7 +104,7 @@ fn strongest_split(segment: &[f64], least: usize) -> Option<(usize, f64)> {
     if segment.len() < 2 * least {
         return None;
     }
-    let sums = RankSums::of(segment)?;
+    let sums = RankSums::count(segment)?;
     strongest((least..=segment.len() - least).map(|at| (at, sums.score(0, at).abs())))
 }
 
@@ -118,7 +118,7 @@ fn strongest_arc(segment: &[f64], least: usize) -> Option<(usize, f64)> {
     if segment.len() < 3 * least {
         return None;
     }
-    let sums = RankSums::of(segment)?;
+    let sums = RankSums::count(segment)?;
     let ends: Vec<usize> =
         (least..=segment.len() - least).step_by(segment.len().div_ceil(MAX_ENDS)).collect();
     strongest(ends.iter().enumerate().flat_map(|(place, &from)| {

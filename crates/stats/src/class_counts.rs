@@ -13,9 +13,10 @@ pub struct ClassCounts(Vec<[usize; CLASSES]>);
 impl ClassCounts {
     /// Counts the samples of the groups, in eight classes with as many samples of all groups together in each.
     pub fn of(groups: &[&[f64]]) -> ClassCounts {
-        let all = sorted(&groups.concat());
-        let limits: Vec<f64> =
-            (1..CLASSES).filter_map(|class| quantile_sorted(&all, class as f64 / CLASSES as f64)).collect();
+        let pooled = sorted(&groups.concat());
+        let limits: Vec<f64> = (1..CLASSES)
+            .filter_map(|class| quantile_sorted(&pooled, class as f64 / CLASSES as f64))
+            .collect();
         let mut counts = vec![[0; CLASSES]; groups.len()];
         for (group, count) in groups.iter().zip(&mut counts) {
             for sample in *group {
@@ -42,9 +43,9 @@ impl ClassCounts {
         for group in &self.0[groups] {
             counts.iter_mut().zip(group).for_each(|(sum, count)| *sum += count);
         }
-        let all: usize = counts.iter().sum();
+        let samples: usize = counts.iter().sum();
         log_factorial(CLASSES - 1) + counts.iter().map(|&count| log_factorial(count)).sum::<f64>()
-            - log_factorial(all + CLASSES - 1)
+            - log_factorial(samples + CLASSES - 1)
     }
 }
 

@@ -9,9 +9,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The shortest latency that is told apart; a zero is counted here.
+/// The shortest latency that is distinguished; a zero is counted here.
 pub(crate) const MIN_NS: u64 = 1;
-/// The longest latency that is told apart, 1000 s; anything longer is counted here.
+/// The longest latency that is distinguished, 1000 s; anything longer is counted here.
 pub(crate) const MAX_NS: u64 = 1_000_000_000_000;
 const COOKIE: u32 = 0x1c84_9313;
 const SIGNIFICANT_DIGITS: u32 = 2;

@@ -123,8 +123,8 @@ pub fn common_drift(series: &[Vec<VisitLevel>], false_alarm: f64) -> Option<Comm
     let lines: Vec<Option<Line>> =
         series.iter().map(|visits| if is_long(visits) { line(visits) } else { None }).collect();
     let followers = followers(&lines, &Common { change, from, to, deviation, p_value });
-    let found = CommonDrift { change, from, to, visits: offs.len(), followers };
-    found.followers.iter().any(Option::is_some).then_some(found)
+    let drift = CommonDrift { change, from, to, visits: offs.len(), followers };
+    drift.followers.iter().any(Option::is_some).then_some(drift)
 }
 
 /// What is left beside the common slope, averaged over spans of equal length, each with the mean time of its visits; spans without
@@ -153,13 +153,13 @@ fn is_worth(change: f64) -> bool {
 
 /// Which of the lines drift as all together do.
 fn followers(lines: &[Option<Line>], common: &Common) -> Vec<Option<Follower>> {
-    let all: Vec<&Line> = lines.iter().flatten().collect();
-    let differ = chance_of_slopes(&all) < DIFFER;
+    let present: Vec<&Line> = lines.iter().flatten().collect();
+    let differ = chance_of_slopes(&present) < DIFFER;
     let follower = |line: &Line| {
         let change = line.slope * (common.to - common.from);
         let own_p_value = two_sided(line.slope / line.error, line.freedom);
         // What lasts for several visits may look like a slope of each series, so that it must be clear of that, too.
-        let is_own = || own_p_value <= OWN / all.len() as f64 && change.abs() >= CLEAR * common.deviation;
+        let is_own = || own_p_value <= OWN / present.len() as f64 && change.abs() >= CLEAR * common.deviation;
         let at = |time: f64| (line.level + line.slope * (time - line.middle)).exp();
         (change * common.change > 0.0 && is_worth(change) && (!differ || is_own())).then(|| Follower {
             early: at(common.from),
@@ -176,10 +176,10 @@ fn followers(lines: &[Option<Line>], common: &Common) -> Vec<Option<Follower>> {
 fn chance_of_slopes(lines: &[&Line]) -> f64 {
     let count = lines.len() as f64;
     let weight = |line: &Line| 1.0 / (line.error * line.error);
-    let all: f64 = lines.iter().map(|line| weight(line)).sum();
-    let mean = lines.iter().map(|line| weight(line) * line.slope).sum::<f64>() / all;
+    let weights: f64 = lines.iter().map(|line| weight(line)).sum();
+    let mean = lines.iter().map(|line| weight(line) * line.slope).sum::<f64>() / weights;
     let between = lines.iter().map(|line| weight(line) * (line.slope - mean).powi(2)).sum::<f64>();
-    let spread: f64 = lines.iter().map(|line| (1.0 - weight(line) / all).powi(2) / line.freedom).sum();
+    let spread: f64 = lines.iter().map(|line| (1.0 - weight(line) / weights).powi(2) / line.freedom).sum();
     let wide = 1.0 + 2.0 * (count - 2.0) / (count * count - 1.0) * spread;
     let freedom = (count * count - 1.0) / (3.0 * spread);
     FisherSnedecor::new(count - 1.0, freedom).map_or(1.0, |fisher| fisher.sf(between / (count - 1.0) / wide))
@@ -202,8 +202,8 @@ fn line(visits: &[VisitLevel]) -> Option<Line> {
 /// The weighted means of the times and of the logarithms of the levels.
 fn centre(visits: &[VisitLevel]) -> (f64, f64) {
     let weights: f64 = visits.iter().map(|(_, _, weight)| weight).sum();
-    let mean = |of: fn(&VisitLevel) -> f64| {
-        visits.iter().map(|visit| visit.2 * of(visit)).sum::<f64>() / weights.max(f64::MIN_POSITIVE)
+    let mean = |figure: fn(&VisitLevel) -> f64| {
+        visits.iter().map(|visit| visit.2 * figure(visit)).sum::<f64>() / weights.max(f64::MIN_POSITIVE)
     };
     (mean(|visit| visit.0), mean(|visit| visit.1.ln()))
 }
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Twenty series of which the first eight fall by 30 %, as in `found`; how often each kind is told to fall, in 200 runs.
+    /// Twenty series of which the first eight fall by 30 %, as in `found`; how often each kind is reported as falling, in 200 runs.
     fn of_each_kind(rounds: usize, noise: impl Fn(&mut SplitMix64) -> Vec<f64>) -> (usize, usize) {
         let told = (0..200_u64).filter_map(|seed| {
             let mut series = run(&noise(&mut seeded(seed)), rounds);
@@ -291,7 +291,7 @@ mod tests {
         for rounds in [6, 8, 9] {
             let (fallen, steady) = of_each_kind(rounds, |noise| noise.series(600, 1.0, 0.02));
             assert!(fallen == 1600 && steady == 0, "{rounds}: {fallen} {steady}");
-            // In a noise of 10 % fewer are told, and of the 2400 that hold their level hardly any.
+            // In a noise of 10 % fewer are reported, and of the 2400 that hold their level hardly any.
             let (fallen, steady) = of_each_kind(rounds, |noise| noise.series(600, 1.0, 0.1));
             assert!(fallen >= 200 && steady <= 5, "{rounds}: {fallen} {steady}");
             let (_, steady) = of_each_kind(rounds, |noise| noise.autoregressive(600, 1.0, 0.1, 0.99));

@@ -20,7 +20,7 @@ pub fn dip(sorted: &[f64]) -> f64 {
     } else {
         sorted
     };
-    let Some(steps) = Steps::of(sorted) else { return 0.0 };
+    let Some(steps) = Steps::new(sorted) else { return 0.0 };
     let (mut low, mut high) = (0, steps.at.len() - 1);
     let mut most: f64 = 1.0;
     loop {
@@ -90,7 +90,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(sorted: &[f64]) -> Option<Steps> {
+    fn new(sorted: &[f64]) -> Option<Steps> {
         sorted.first()?;
         let mut steps = Steps { at: Vec::new(), below: Vec::new(), above: Vec::new() };
         for (count, &value) in sorted.iter().enumerate() {

@@ -86,7 +86,7 @@ impl Histogram {
     #[must_use]
     pub fn without(&self, part: &Histogram) -> Histogram {
         let pairs = self.counts.iter().zip(part.counts.iter());
-        let counts: Vec<u64> = pairs.map(|(all, part)| all.saturating_sub(*part)).collect();
+        let counts: Vec<u64> = pairs.map(|(whole, part)| whole.saturating_sub(*part)).collect();
         let sum_ns = u64::try_from(self.sum_ns.saturating_sub(part.sum_ns)).unwrap_or(u64::MAX);
         Histogram::from_buckets(&counts, sum_ns)
     }
@@ -129,7 +129,7 @@ impl Histogram {
         (0.0..1.0).contains(&p) && count as f64 * (1.0 - p) >= 10.0 * (1.0 - 1e-9)
     }
 
-    /// What a latency may have been that is told as `ns`, a quantile of any histogram: from the lowest value of its bucket up to, and
+    /// What a latency may have been that is reported as `ns`, a quantile of any histogram: from the lowest value of its bucket up to, and
     /// without, the nanosecond after it.
     pub fn step_of(ns: u64) -> (f64, f64) {
         (lower_of(index_of(ns)) as f64, ns.saturating_add(1) as f64)
@@ -183,11 +183,8 @@ impl Histogram {
         codec::encode(&self.counts[..])
     }
 
-    /// Reads what [`Histogram::to_base64`] wrote. The buckets come back as they were; minimum, maximum and
-    /// mean only to the width of a bucket (lowest value of the first, highest of the last, middle of each),
-    /// so a record keeps the exact ones beside it.
-    ///
-    /// # Errors
+    /// Reads what [`Histogram::to_base64`] wrote. The buckets come back as they were; minimum, maximum and mean only to the width of a
+    /// bucket (lowest value of the first, highest of the last, middle of each), so a record keeps the exact ones beside it. Errors:
     /// [`HistogramError`] for anything but our own layout, whatever the text holds.
     pub fn from_base64(text: &str) -> Result<Histogram, HistogramError> {
         let mut histogram = Histogram::new();

@@ -8,7 +8,7 @@ use crate::order::{mean, stddev};
 
 /// Fewer samples cannot show a state; they count as independent.
 const MIN_SAMPLES: usize = 4;
-/// How long a state may last, as a share of the time from the first sample to the last. A longer one cannot be told from a level of
+/// How long a state may last, as a share of the time from the first sample to the last. A longer one cannot be distinguished from a level of
 /// its own, so nothing is claimed of it.
 const LASTS: [f64; 5] = [0.5, 0.25, 0.125, 0.0625, 0.03125];
 /// How much of the variance the state has; the rest is each sample's own.
@@ -46,7 +46,7 @@ impl LastingMean {
     /// independent noise; its likelihood without regard to the mean (Harville 1974) says how probable the state is, all being
     /// equally probable before, and independent samples as probable as all others together. The chance of an error is Student's, averaged over the states
     /// (Zellner and Tiao 1964).
-    pub fn of(samples: &[TimedSample]) -> Option<LastingMean> {
+    pub fn estimate(samples: &[TimedSample]) -> Option<LastingMean> {
         let values: Vec<f64> = samples.iter().map(|sample| sample.1).collect();
         if !values.iter().all(|value| value.is_finite()) {
             return None;
@@ -120,7 +120,7 @@ impl LastingMean {
     }
 
     fn chance(&self, student: &StudentsT, away: f64) -> f64 {
-        let of = |&(weight, error): &(f64, f64)| {
+        let part = |&(weight, error): &(f64, f64)| {
             let tail = match error {
                 // Samples that are all the same leave no doubt; a division by zero would.
                 0.0 if away > 0.0 => 0.0,
@@ -129,7 +129,7 @@ impl LastingMean {
             };
             2.0 * weight * tail
         };
-        self.states.iter().map(of).sum::<f64>().min(1.0)
+        self.states.iter().map(part).sum::<f64>().min(1.0)
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
     fn held(course: impl Fn(&mut SplitMix64) -> Vec<f64>, count: usize) -> (f64, f64) {
         let (mut held, mut called) = (0, 0);
         for seed in 0..TRIALS {
-            let found = LastingMean::of(&rounds(&course(&mut seeded(seed)), count)).unwrap();
+            let found = LastingMean::estimate(&rounds(&course(&mut seeded(seed)), count)).unwrap();
             held += u32::from(found.mean.abs() <= found.half_width());
             called += u32::from(found.p_value(0.0) < 0.01);
         }
@@ -235,7 +235,7 @@ mod tests {
             let wider = |seed: u64| {
                 let values = seeded(seed).series(count, 0.0, 1.0);
                 let plain = crate::mean_interval(&values).unwrap();
-                LastingMean::of(&timed(&values)).unwrap().half_width() * 2.0 / (plain.high - plain.low)
+                LastingMean::estimate(&timed(&values)).unwrap().half_width() * 2.0 / (plain.high - plain.low)
             };
             let ratios: Vec<f64> = (0..TRIALS).map(wider).collect();
             let median = crate::median(&ratios).unwrap();
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_end_of_the_interval_has_a_chance_of_one_in_twenty() {
-        let found = LastingMean::of(&timed(&[1.0, 2.0, 2.5, 2.0, 1.0, 0.5, 1.5])).unwrap();
+        let found = LastingMean::estimate(&timed(&[1.0, 2.0, 2.5, 2.0, 1.0, 0.5, 1.5])).unwrap();
         let end = found.mean + found.half_width();
         assert!((found.p_value(end) - 0.05).abs() < 1e-6);
         assert!((found.p_value(found.mean) - 1.0).abs() < 1e-12 && found.p_value(end + 1.0) < 0.05);
@@ -254,7 +254,7 @@ mod tests {
     /// The tail is that of the state that leaves most unsure, and no one Student's t.
     #[test]
     fn every_interval_leaves_the_share_outside_that_it_is_asked_for() {
-        let found = LastingMean::of(&timed(&[1.0, 2.0, 2.5, 2.0, 1.0, 0.5, 1.5, 2.2])).unwrap();
+        let found = LastingMean::estimate(&timed(&[1.0, 2.0, 2.5, 2.0, 1.0, 0.5, 1.5, 2.2])).unwrap();
         for outside in [0.3, 0.05, 0.01, 0.05 / 92.0, 1e-6] {
             let left = found.p_value(found.mean + found.half_width_leaving(outside));
             assert!((left / outside - 1.0).abs() < 1e-3, "{outside}: {left}");
@@ -267,7 +267,7 @@ mod tests {
     /// Of fourteen values, seven before and seven after a jump say less than the same ones in turn.
     #[test]
     fn order_and_distance_in_time_count() {
-        let width = |samples: &[TimedSample]| LastingMean::of(samples).unwrap().half_width();
+        let width = |samples: &[TimedSample]| LastingMean::estimate(samples).unwrap().half_width();
         let (one, other) = ([1.0, 1.1, 0.9, 1.0, 1.2, 0.8, 1.05], [2.0, 2.1, 1.9, 2.0, 2.2, 1.8, 2.05]);
         let apart = [one, other].concat();
         let mixed: Vec<f64> = one.iter().zip(&other).flat_map(|(one, other)| [*one, *other]).collect();
@@ -284,12 +284,12 @@ mod tests {
     #[test]
     fn few_and_equal_samples_are_students() {
         // Mean 2, standard error √⅓, t(0.975, 2) = 4.302 653.
-        let three = LastingMean::of(&timed(&[1.0, 2.0, 3.0])).unwrap();
+        let three = LastingMean::estimate(&timed(&[1.0, 2.0, 3.0])).unwrap();
         assert!((three.half_width() - 4.302_653 / 3.0_f64.sqrt()).abs() < 1e-5);
-        let equal = LastingMean::of(&timed(&[0.1; 9])).unwrap();
+        let equal = LastingMean::estimate(&timed(&[0.1; 9])).unwrap();
         assert_eq!((equal.mean, equal.half_width()), (0.1, 0.0));
         assert_eq!((equal.p_value(0.1), equal.p_value(0.2)), (1.0, 0.0));
-        assert!(LastingMean::of(&timed(&[1.0])).is_none());
-        assert!(LastingMean::of(&timed(&[1.0, f64::NAN, 2.0, 3.0])).is_none());
+        assert!(LastingMean::estimate(&timed(&[1.0])).is_none());
+        assert!(LastingMean::estimate(&timed(&[1.0, f64::NAN, 2.0, 3.0])).is_none());
     }
 }

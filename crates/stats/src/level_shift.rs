@@ -47,7 +47,7 @@ pub fn level_shift(samples: &[f64], min_samples: usize) -> Option<TwoLevels> {
     if samples.len() < 2 * min_samples {
         return None;
     }
-    let sums = RankSums::of(samples)?;
+    let sums = RankSums::count(samples)?;
     let splits = min_samples..=samples.len() - min_samples;
     let (index, score) = strongest(splits.map(|split| (split, sums.score(0, split))))?;
     let (before, after) = samples.split_at(index);

@@ -1,5 +1,5 @@
 //! Numbers only: histograms, confidence intervals, paired comparisons, order statistics, steps and bands.
-//! This room knows nothing of storage, does no I/O and reads no clock; whoever calls it says what the numbers
+//! This room knows nothing of storage, does no I/O and reads no clock; the caller says what the numbers
 //! mean.
 
 mod bands;
@@ -16,6 +16,7 @@ mod lasting;
 mod least_squares;
 mod level_shift;
 #[cfg(test)]
+#[path = "fixtures/noise.rs"]
 mod noise;
 mod order;
 mod paired;

@@ -57,7 +57,7 @@ pub fn lag1(samples: &[f64]) -> f64 {
 }
 
 /// Jain's index of fairness (Jain, Chiu and Hawe 1984): 1 if all shares are equal, 1/n if one has all.
-/// 1 for an empty series and for one of zeros, where nobody is worse off than another.
+/// 1 for an empty series and for one of zeros, where none is worse off than another.
 ///
 /// ```
 /// assert_eq!(rdsk_stats::jain(&[5.0, 5.0]), 1.0);

@@ -17,9 +17,9 @@ pub type TimedPair = (f64, f64, f64);
 /// A figure that is read from steps, such as a percentile from the buckets of a histogram, and what it may have been.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stepped {
-    /// As it is told.
+    /// As it is reported.
     pub value: f64,
-    /// The least that is told like this.
+    /// The least that is reported like this.
     pub least: f64,
     /// The most.
     pub most: f64,
@@ -89,10 +89,11 @@ pub fn paired_ratio_of_steps(pairs: &[SteppedPair]) -> Option<PairedRatio> {
     let below = mean_of(|(_, a, b)| (a.value / a.least).ln() + (b.most / b.value).ln())?;
     let above = mean_of(|(_, a, b)| (a.most / a.value).ln() + (b.value / b.least).ln())?;
     let rounding = mean_of(|(_, a, b)| (a.width().powi(2) + b.width().powi(2)) / 12.0)?;
-    let log = LastingMean::of(&logs)?.with_least_error((rounding / pairs.len() as f64).sqrt());
-    let found = PairedRatio { ratio: log.mean.exp(), pairs: pairs.len(), interval: None, log, below, above };
-    let half_width = (pairs.len() >= MIN_PAIRS).then(|| found.log.half_width());
-    Some(PairedRatio { interval: half_width.map(|half| found.around(half)), ..found })
+    let log = LastingMean::estimate(&logs)?.with_least_error((rounding / pairs.len() as f64).sqrt());
+    let compared =
+        PairedRatio { ratio: log.mean.exp(), pairs: pairs.len(), interval: None, log, below, above };
+    let half_width = (pairs.len() >= MIN_PAIRS).then(|| compared.log.half_width());
+    Some(PairedRatio { interval: half_width.map(|half| compared.around(half)), ..compared })
 }
 
 impl PairedRatio {
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!((mean_p_value(&[0.5; 3], 0.9), mean_p_value(&[0.9; 3], 0.9)), (Some(0.0), Some(1.0)));
     }
 
-    /// A figure as steps of 1 % tell it: the upper end of its own.
+    /// A figure as steps of 1 % say it: the upper end of its own.
     fn in_steps(log: f64) -> Stepped {
         let step = (log * 100.0).floor() / 100.0;
         Stepped { value: (step + 0.01).exp(), least: step.exp(), most: (step + 0.01).exp() }

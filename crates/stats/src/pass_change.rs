@@ -105,7 +105,7 @@ fn step(samples: &[f64]) -> Option<(PassChange, f64)> {
             let left = (rest.iter().map(|off| off * off).sum::<f64>() / (rest.len() - 2) as f64).sqrt();
             Some((at, after - before, left, rest))
         })
-        .max_by(|one, other| (one.1.abs() / one.2).total_cmp(&(other.1.abs() / other.2)))?;
+        .max_by(|shape, next| (shape.1.abs() / shape.2).total_cmp(&(next.1.abs() / next.2)))?;
     let (at, by, left, rest) = best;
     if by.abs() < CLEAR * left || by == 0.0 {
         return None;

@@ -37,12 +37,12 @@ fn strongest_split(passes: &[Vec<f64>], from: usize, to: usize, least: usize) ->
     if to - from < 2 * least {
         return None;
     }
-    let ranked: Vec<RankSums> = passes.iter().filter_map(|pass| RankSums::of(&pass[from..to])).collect();
+    let ranked: Vec<RankSums> = passes.iter().filter_map(|pass| RankSums::count(&pass[from..to])).collect();
     let score = |at: usize| {
         let (sum, variance) = ranked
             .iter()
             .map(|ranks| ranks.sum(0, at))
-            .fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+            .fold((0.0, 0.0), |sums, ranks| (sums.0 + ranks.0, sums.1 + ranks.1));
         if variance > 0.0 { sum.abs() / variance.sqrt() } else { 0.0 }
     };
     strongest((least..=to - from - least).map(|at| (at, score(at)))).map(|(at, score)| (from + at, score))

@@ -92,7 +92,7 @@ pub struct QuantileRange {
 /// Of n independent values, the number below the true quantile is binomial, so that the quantile lies between two of the
 /// values themselves whatever their distribution (Hahn and Meeker, *Statistical Intervals*, ch. 5). Latencies are not
 /// independent: a slow second makes thousands of them late together. What is independent, if anything, is the rounds of a
-/// run, which lie apart in time. The share of values above the quantile in each round tells how much they differ: where its
+/// run, which lie apart in time. The share of values above the quantile in each round says how much they differ: where its
 /// variance between rounds is f times what independence gives, n values are worth n/f (the design effect of cluster samples;
 /// Woodruff 1952; Kish 1965), never more than n. A few rounds know f badly, so Student's t over them takes the place of the
 /// normal quantile. At worst each round counts as one value: six that agree in nothing still hold the median between the
@@ -103,23 +103,23 @@ pub struct QuantileRange {
 /// apart as a whole (each has nearly all of its values on one side of the common median), Student's t over the logarithms of
 /// their own medians closes it, from three rounds on that have one; other percentiles are then decided by the worst rounds to
 /// come, and stay open. Both edges of the quantile's bucket are judged, since most of the
-/// values may lie in it. The range covers whole buckets, so that it is never narrower than what the histogram tells apart.
+/// values may lie in it. The range covers whole buckets, so that it is never narrower than what the histogram distinguishes.
 pub fn quantile_range(p: f64, rounds: &[SparseHistogram]) -> Option<QuantileRange> {
     let rounds: Vec<&SparseHistogram> = rounds.iter().filter(|round| !round.buckets.is_empty()).collect();
-    let mut all = vec![0_u64; BUCKETS];
+    let mut buckets = vec![0_u64; BUCKETS];
     for &(index, count) in rounds.iter().flat_map(|round| &round.buckets) {
-        all[usize::from(index)] = all[usize::from(index)].saturating_add(count);
+        buckets[usize::from(index)] = buckets[usize::from(index)].saturating_add(count);
     }
-    let n = all.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
+    let n = buckets.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
     if rounds.len() < 2 || !Histogram::has_enough(n, p) {
         return None;
     }
-    let bucket = bucket_of(&all, p * n as f64)?;
+    let bucket = bucket_of(&buckets, p * n as f64)?;
     let effect = design_effect(&rounds, bucket).max(design_effect(&rounds, bucket + 1)).max(1.0);
     let worth = (n as f64 / effect).max(independent_rounds(&rounds));
     let effect = n as f64 / worth;
     let (low, high) = ranks(worth, p)?;
-    let end = |rank: Option<f64>| Some(bounds_of(bucket_of(&all, rank? * effect)?));
+    let end = |rank: Option<f64>| Some(bounds_of(bucket_of(&buckets, rank? * effect)?));
     let (low, high) = (end(low).map(|(lower, _)| lower), end(high).map(|(_, upper)| upper));
     let is_open_median = p == 0.5 && (low.is_none() || high.is_none());
     let of_medians = if is_open_median { range_of_medians(&rounds) } else { None };
@@ -154,15 +154,15 @@ fn design_effect(rounds: &[&SparseHistogram], bucket: usize) -> f64 {
     let counts: Vec<(f64, f64)> =
         rounds.iter().map(|round| (round.count_from(bucket) as f64, round.count() as f64)).collect();
     let above: f64 = counts.iter().map(|(above, _)| above).sum();
-    let all: f64 = counts.iter().map(|(_, all)| all).sum();
-    let share = above / all;
-    let independent = share * (1.0 - share) / all;
+    let total: f64 = counts.iter().map(|(_, total)| total).sum();
+    let share = above / total;
+    let independent = share * (1.0 - share) / total;
     if independent <= 0.0 {
         return 0.0;
     }
     let count = counts.len() as f64;
-    let squares: f64 = counts.iter().map(|(above, all)| (above - share * all).powi(2)).sum();
-    let between = count / (count - 1.0) * squares / (all * all);
+    let squares: f64 = counts.iter().map(|(above, total)| (above - share * total).powi(2)).sum();
+    let between = count / (count - 1.0) * squares / (total * total);
     let t = StudentsT::new(0.0, 1.0, count - 1.0).map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - TAIL));
     between / independent * (t / Normal::standard().inverse_cdf(1.0 - TAIL)).powi(2)
 }

@@ -27,7 +27,7 @@ pub(crate) struct RankSums {
 
 impl RankSums {
     /// `None` for a series without two different samples.
-    pub(crate) fn of(samples: &[f64]) -> Option<RankSums> {
+    pub(crate) fn count(samples: &[f64]) -> Option<RankSums> {
         let total = samples.len() as f64;
         let mean = (total + 1.0) / 2.0;
         let centred = || ranks(samples).into_iter().map(move |rank| rank - mean);
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn equal_samples_share_their_rank() {
         assert_eq!(ranks(&[3.0, 1.0, 3.0, 7.0]), [2.5, 1.0, 2.5, 4.0]);
-        assert!(RankSums::of(&[2.0; 9]).is_none() && RankSums::of(&[]).is_none());
+        assert!(RankSums::count(&[2.0; 9]).is_none() && RankSums::count(&[]).is_none());
     }
 
     /// The textbook's variance of a rank sum with ties: m n / 12 · ((N + 1) − Σ(t³ − t) / (N (N − 1))).
@@ -76,6 +76,6 @@ mod tests {
         let ties = (8.0 - 2.0) + (27.0 - 3.0);
         let variance: f64 = m * n / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)));
         let expected = (6.0 + 7.5 + 7.5 - m * (all + 1.0) / 2.0) / variance.sqrt();
-        assert!((RankSums::of(&samples).unwrap().score(0, 3) - expected).abs() < 1e-12);
+        assert!((RankSums::count(&samples).unwrap().score(0, 3) - expected).abs() < 1e-12);
     }
 }

@@ -31,20 +31,20 @@ pub struct Agreement {
 /// and all turns of a series against the others are equally likely (a randomization test; Edgington 1980).
 pub fn agreement(series: &[Vec<f64>]) -> Option<Agreement> {
     let places = series.first()?.len();
-    if series.len() < 2 || places < 2 || series.iter().any(|one| one.len() != places) {
+    if series.len() < 2 || places < 2 || series.iter().any(|values| values.len() != places) {
         return None;
     }
-    let scores: Vec<Vec<f64>> = series.iter().map(|one| standard_ranks(one)).collect();
-    let table = Correlations::of(&scores);
-    let seen = table.sum(&vec![0; series.len()]);
-    let enough = seen - ROUNDING * seen.abs().max(1.0);
-    let combinations = (1..series.len()).try_fold(1, |all: usize, _| all.checked_mul(places));
-    let tried = combinations.filter(|&all| all <= MOST_TRIED);
+    let scores: Vec<Vec<f64>> = series.iter().map(|values| standard_ranks(values)).collect();
+    let table = Correlations::new(&scores);
+    let unturned = table.sum(&vec![0; series.len()]);
+    let enough = unturned - ROUNDING * unturned.abs().max(1.0);
+    let combinations = (1..series.len()).try_fold(1, |count: usize, _| count.checked_mul(places));
+    let tried = combinations.filter(|&count| count <= MOST_TRIED);
     let p_value = match tried {
-        Some(all) => {
+        Some(count) => {
             let as_good =
-                (0..all).filter(|&number| table.sum(&turns_of(number, series.len(), places)) >= enough);
-            as_good.count() as f64 / all as f64
+                (0..count).filter(|&number| table.sum(&turns_of(number, series.len(), places)) >= enough);
+            as_good.count() as f64 / count as f64
         }
         None => {
             let mut rng = SplitMix64::new(series.len() as u64);
@@ -52,8 +52,8 @@ pub fn agreement(series: &[Vec<f64>]) -> Option<Agreement> {
             (as_good.count() + 1) as f64 / f64::from(DRAWN + 1)
         }
     };
-    let least_p_value = tried.map_or(1.0 / f64::from(DRAWN + 1), |all| 1.0 / all as f64);
-    let agreeing = (0..series.len()).filter(|&one| table.with_others(one) > 0.0).count();
+    let least_p_value = tried.map_or(1.0 / f64::from(DRAWN + 1), |count| 1.0 / count as f64);
+    let agreeing = (0..series.len()).filter(|&index| table.with_others(index) > 0.0).count();
     Some(Agreement { p_value, least_p_value, agreeing })
 }
 
@@ -90,13 +90,13 @@ struct Correlations {
 }
 
 impl Correlations {
-    fn of(scores: &[Vec<f64>]) -> Self {
+    fn new(scores: &[Vec<f64>]) -> Self {
         let places = scores.first().map_or(0, Vec::len);
         let mut by_pair = Vec::new();
-        for (at, one) in scores.iter().enumerate() {
+        for (at, ranks) in scores.iter().enumerate() {
             for other in &scores[at + 1..] {
                 let round = || other.iter().chain(other);
-                let at_turn = |turn: usize| one.iter().zip(round().skip(turn)).map(|(a, b)| a * b).sum();
+                let at_turn = |turn: usize| ranks.iter().zip(round().skip(turn)).map(|(a, b)| a * b).sum();
                 by_pair.push((0..places).map(at_turn).collect());
             }
         }
@@ -116,9 +116,9 @@ impl Correlations {
     }
 
     /// The correlations of one series with all others as they are.
-    fn with_others(&self, one: usize) -> f64 {
+    fn with_others(&self, series: usize) -> f64 {
         let pairs = (0..self.series).flat_map(|at| (at + 1..self.series).map(move |other| (at, other)));
-        let own = pairs.zip(&self.by_pair).filter(|((at, other), _)| *at == one || *other == one);
+        let own = pairs.zip(&self.by_pair).filter(|((at, other), _)| *at == series || *other == series);
         own.map(|(_, of_pair)| of_pair[0]).sum()
     }
 }

@@ -1,5 +1,5 @@
 //! The interval of 95 % of the mean of a few samples in the order of time, such as the rounds of a cell: what they show of states
-//! that last, what so few cannot show, and what their own halves tell besides. It knows nothing of what was measured.
+//! that last, what so few cannot show, and what their own halves say besides. It knows nothing of what was measured.
 
 use crate::interval::{Interval, mean_interval, student_half_width};
 use crate::lasting::{LastingMean, TimedSample};
@@ -45,7 +45,7 @@ pub fn rounds_interval(samples: &[TimedSample], halves: &[(f64, f64)]) -> Option
     } else {
         let of_few = student * lasting(&values);
         let of_slow = if are_slow(&values, halves) { student * lasting_slow(values.len()) } else { 0.0 };
-        LastingMean::of(samples)?.half_width().max(of_few).max(of_slow)
+        LastingMean::estimate(samples)?.half_width().max(of_few).max(of_slow)
     };
     Some(Interval::around(plain.mean, half_width, plain.batches, plain.lag1))
 }

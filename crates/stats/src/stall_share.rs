@@ -1,5 +1,5 @@
 //! What stalls leave unsure: the share of the time that goes to rare events of which a few were seen. It finds no stall, and
-//! whoever calls it says what one is.
+//! the caller says what one is.
 
 use statrs::distribution::{ContinuousCDF as _, DiscreteCDF as _, Gamma, Poisson};
 
@@ -42,7 +42,7 @@ impl StallsSeen {
         if self.elapsed > 0.0 { (self.sum / self.elapsed).min(1.0) } else { 0.0 }
     }
 
-    /// The 95 % range of the share of all time that goes to stalls: low and high. None without any stall, since nobody knows
+    /// The 95 % range of the share of all time that goes to stalls: low and high. None without any stall, since it is unknown
     /// how long those are that were not seen.
     ///
     /// Stalls that come by chance are a Poisson process; the sum of their lengths then is as unsure as a Poisson number of

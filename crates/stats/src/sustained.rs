@@ -9,7 +9,7 @@ const PARTS: usize = 200;
 const MIN_POINTS: usize = 40;
 /// The rate has settled where the two quarters of the later half differ by at most this share of their mean.
 const LEVEL: f64 = 0.05;
-/// Whoever decides when to stop asks for so much of that, so that the judgement holds when the last part is complete.
+/// A reader who decides when to stop asks for so much of that, so that the judgement holds when the last part is complete.
 const CLEARLY: f64 = 0.8;
 /// A fall is one from at least so many times the later rate.
 const FALL: f64 = 1.25;

@@ -65,7 +65,7 @@ pub fn trend(visits: &[Vec<f64>], false_alarm: f64) -> Option<VisitTrend> {
         return None;
     }
     let long: Vec<&Vec<f64>> = visits.iter().filter(|visit| visit.len() >= MIN_SAMPLES).collect();
-    let sure = |found: &VisitTrend| found.p_value <= false_alarm;
+    let sure = |trend: &VisitTrend| trend.p_value <= false_alarm;
     low_start(&long)
         .filter(sure)
         .or_else(|| high_start(&long).filter(sure))
@@ -74,23 +74,23 @@ pub fn trend(visits: &[Vec<f64>], false_alarm: f64) -> Option<VisitTrend> {
 
 fn low_start(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
     let quarter = |visit: &Vec<f64>| visit.len() / 4;
-    let found = compared(visits, Trend::LowStart, |visit| visit.split_at(quarter(visit)), MIN_START)?;
-    let is_low = found.late > found.early;
-    (is_low && is_steady(visits, |visit| &visit[quarter(visit)..], &found, STEADY)).then_some(found)
+    let shape = compared(visits, Trend::LowStart, |visit| visit.split_at(quarter(visit)), MIN_START)?;
+    let is_low = shape.late > shape.early;
+    (is_low && is_steady(visits, |visit| &visit[quarter(visit)..], &shape, STEADY)).then_some(shape)
 }
 
 fn high_start(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
     let eighth = |visit: &Vec<f64>| visit.len().div_ceil(8);
     let second_half = |visit: &Vec<f64>| visit.len() / 2;
-    let found = compared(
+    let shape = compared(
         visits,
         Trend::HighStart,
         |visit| (&visit[..eighth(visit)], &visit[second_half(visit)..]),
         MIN_BURST,
     )?;
-    let is_high = found.late < found.early;
-    (is_high && is_steady(visits, |visit| &visit[second_half(visit)..], &found, STEADY_AFTER_BURST))
-        .then_some(found)
+    let is_high = shape.late < shape.early;
+    (is_high && is_steady(visits, |visit| &visit[second_half(visit)..], &shape, STEADY_AFTER_BURST))
+        .then_some(shape)
 }
 
 /// Whether this part of the visits changes little beside the start that was found.
@@ -113,15 +113,15 @@ fn within(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
         let third = visit.len() / 3;
         (&visit[..third], &visit[visit.len() - third..])
     }
-    let found = compared(visits, Trend::WithinVisits, |visit| outer_thirds(visit), MIN_DRIFT)?;
-    let direction = (found.late - found.early).signum();
+    let shape = compared(visits, Trend::WithinVisits, |visit| outer_thirds(visit), MIN_DRIFT)?;
+    let direction = (shape.late - shape.early).signum();
     let change = |visit: &&Vec<f64>| {
         let (early, late) = outer_thirds(visit);
         log_ratio(early, late)
     };
     let changes: Vec<f64> = visits.iter().filter_map(change).collect();
     let alike = changes.iter().filter(|&&change| change * direction >= MIN_DRIFT / 2.0).count();
-    (alike as f64 >= ALIKE * changes.len() as f64).then_some(found)
+    (alike as f64 >= ALIKE * changes.len() as f64).then_some(shape)
 }
 
 /// An earlier and a later part of every visit.
@@ -139,9 +139,9 @@ fn compared(
     }
     let error = stddev(&ratios)? / count.sqrt();
     let p_value = (two_sided(change / error.max(f64::MIN_POSITIVE), count - 1.0) * TESTS).min(1.0);
-    let of = |side: fn(&(&[f64], &[f64])) -> f64| mean(&pairs.iter().map(side).collect::<Vec<f64>>());
-    let early = of(|pair| mean(pair.0).unwrap_or(0.0))?;
-    let late = of(|pair| mean(pair.1).unwrap_or(0.0))?;
+    let side_mean = |side: fn(&(&[f64], &[f64])) -> f64| mean(&pairs.iter().map(side).collect::<Vec<f64>>());
+    let early = side_mean(|pair| mean(pair.0).unwrap_or(0.0))?;
+    let late = side_mean(|pair| mean(pair.1).unwrap_or(0.0))?;
     // The rates that are shown say the same as the ratios.
     let agrees = (late > early) == (change > 0.0);
     agrees.then_some(VisitTrend { shape, early, late, p_value, visits: ratios.len() })

@@ -5,7 +5,7 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
     }
-    let share = |of: &[f64], at: f64| of.partition_point(|x| *x <= at) as f64 / of.len() as f64;
+    let share = |sample: &[f64], at: f64| sample.partition_point(|x| *x <= at) as f64 / sample.len() as f64;
     let distance = a.iter().chain(b).map(|&at| (share(a, at) - share(b, at)).abs()).fold(0.0_f64, f64::max);
     let effective = (a.len() * b.len()) as f64 / (a.len() + b.len()) as f64;
     let lambda = (effective.sqrt() + 0.12 + 0.11 / effective.sqrt()) * distance;

@@ -1,5 +1,5 @@
 //! The file of a history before SQLite sees it: whether it may be opened at all. SQLite repairs and grows whatever it opens, so
-//! that a file of somebody else must be recognized by its first bytes.
+//! that a file of another program must be recognized by its first bytes.
 
 use crate::error::StoreError;
 use crate::schema::{APPLICATION_ID, VERSION};
@@ -26,9 +26,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// What SQLite calls the files beside a database.
 const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// A Record holds paths and serial numbers, which are nobody else's business.
+/// A Record holds paths and serial numbers, which are no other program's business.
 const OWNER_ONLY: u32 = 0o600;
-/// The rights of everybody but the owner.
+/// The rights of every user but the owner.
 const OTHERS: u32 = 0o077;
 
 fn beside(path: &Path, end: &str) -> PathBuf {
@@ -44,7 +44,7 @@ enum Header {
     Empty,
     /// A history of this version.
     History(u32),
-    /// A part of a header, or a database that nobody has claimed: another process may be creating it.
+    /// A part of a header, or a database that no process has claimed: another process may be creating it.
     Unfinished,
     /// Something else.
     Foreign,
@@ -89,16 +89,14 @@ fn is_shared(kind: impl TryInto<i64>) -> bool {
     kind.try_into().ok().and_then(low).is_some_and(|kind| SHARED.contains(&kind))
 }
 
-/// Makes sure that there is a file that may become or is a history, and that nobody else may read what becomes one.
-///
-/// # Errors
-/// When it is something else or of a newer version, can only be read, or cannot be created.
+/// Makes sure that there is a file that may become or is a history, and that no other program may read what becomes one. Errors: when it is
+/// something else or of a newer version, can only be read, or cannot be created.
 pub(crate) fn prepare(path: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::File { path: path.to_owned(), source };
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
     }
-    // SQLite removes the companions of an empty database; before there is one, they are somebody's files.
+    // SQLite removes the companions of an empty database; before there is one, they are another user's files.
     let has_companions = COMPANIONS.iter().any(|end| beside(path, end).symlink_metadata().is_ok());
     match OpenOptions::new().read(true).write(true).create_new(true).mode(OWNER_ONLY).open(path) {
         Ok(_) if has_companions => {
@@ -118,16 +116,13 @@ pub(crate) fn prepare(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Whoever made the empty file may have left it open to everybody. The companions take over its mode.
+/// The program that made the empty file may have left it open to every user. The companions take over its mode.
 fn make_private(path: &Path) -> io::Result<()> {
     let mode = path.metadata()?.permissions().mode();
     if mode & OTHERS == 0 { Ok(()) } else { fs::set_permissions(path, Permissions::from_mode(OWNER_ONLY)) }
 }
 
-/// Looks whether a file that is there, and its directory, which takes the companions, may be written.
-///
-/// # Errors
-/// Why not, in words.
+/// Looks whether a file that is there, and its directory, which takes the companions, may be written. Errors: why not, in words.
 pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
     let file = path.canonicalize()?;
     access(&file, Access::WRITE_OK)?;
@@ -138,20 +133,16 @@ pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Whether a companion holds writes that the file itself does not have yet. SQLite removes companions with the last connection.
-///
-/// # Errors
-/// When the file is gone.
+/// Whether a companion holds writes that the file itself does not have yet. SQLite removes companions with the last connection. Errors:
+/// when the file is gone.
 pub(crate) fn has_unfinished_writes(path: &Path) -> io::Result<bool> {
     let file = path.canonicalize()?;
     let holds_some = |end: &&str| beside(&file, end).metadata().is_ok_and(|facts| facts.len() > 0);
     Ok(["-journal", "-wal"].iter().any(holds_some))
 }
 
-/// Looks what a file that is there holds, and whether it may be opened as a history.
-///
-/// # Errors
-/// When it is something else or of a newer version, or cannot be read.
+/// Looks what a file that is there holds, and whether it may be opened as a history. Errors: when it is something else or of a newer
+/// version, or cannot be read.
 pub(crate) fn check(path: &Path) -> Result<Contents, StoreError> {
     let failed = |source| StoreError::File { path: path.to_owned(), source };
     // Opening a pipe may wait for ever, and a device holds no history.

@@ -1,4 +1,4 @@
-//! Who measures a run: a process that lives, or one that was killed. A process number alone would not tell, since the kernel
+//! Who measures a run: a process that lives, or one that was killed. A process number alone would not say, since the kernel
 //! gives it to others later.
 
 use std::fs;
@@ -31,17 +31,17 @@ struct Place {
 pub(crate) enum Life {
     Lives,
     Ended,
-    /// It counts its processes in another namespace or on another machine, so that nobody here can look.
+    /// It counts its processes in another namespace or on another machine, so that no process here can look.
     Unknown,
 }
 
 impl Holder {
-    /// This process; `None` where `/proc` does not tell. `proc` is where that is mounted.
+    /// This process; `None` where `/proc` does not say. `proc` is where that is mounted.
     pub fn this(proc: &Path) -> Option<Self> {
-        Self::of(proc, std::process::id())
+        Self::find(proc, std::process::id())
     }
 
-    fn of(proc: &Path, pid: u32) -> Option<Self> {
+    fn find(proc: &Path, pid: u32) -> Option<Self> {
         Some(Self { place: Place::here(proc)?, pid, start: start(proc, pid)? })
     }
 
@@ -125,7 +125,7 @@ mod tests {
     fn a_process_lives_until_it_ends_and_another_with_its_number_is_another() {
         let proc = Path::new("/proc");
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let holder = Holder::of(proc, child.id()).unwrap();
+        let holder = Holder::find(proc, child.id()).unwrap();
         assert_eq!(Holder::parse(&holder.text()), Some(holder.clone()));
         assert_eq!(holder.life(proc), Life::Lives);
         assert_eq!(Holder { start: holder.start + 1, ..holder.clone() }.life(proc), Life::Ended);

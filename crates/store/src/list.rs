@@ -12,7 +12,7 @@ use std::path::Path;
 pub enum State {
     /// It is being measured.
     Running,
-    /// It was noted as being measured, by a process that nobody here can see: on another machine or in another container, which may
+    /// It was noted as being measured, by a process that no process here can see: on another machine or in another container, which may
     /// be gone.
     Elsewhere,
     /// It ended, and every cell was visited.
@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    /// An unknown word is that of a run of which nobody knows how it ended.
+    /// An unknown word is that of a run of which it is unknown how it ended.
     pub(crate) fn parse(word: &str) -> Self {
         Self::ALL.into_iter().find(|state| state.as_str() == word).unwrap_or(Self::Killed)
     }
@@ -110,10 +110,7 @@ const COLUMNS: &str = "id, started_ns, started_at, elapsed_ns, status, label, co
                        targets, cells, read_bytes_per_s, write_bytes_per_s";
 
 impl History {
-    /// The runs that a filter lets through, newest first.
-    ///
-    /// # Errors
-    /// Those of the database.
+    /// The runs that a filter lets through, newest first. Errors: those of the database.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunLine>, StoreError> {
         self.listed(filter).map_err(|source| self.failed(source))
     }
@@ -160,12 +157,9 @@ impl History {
         lines().map_err(|source| self.failed(source))
     }
 
-    /// Notes of every run whose process ended without a word that it was killed, and remembers those whose process nobody here can
-    /// see. `proc` is where the kernel tells which processes live. Where nothing can be written, this process alone knows it from
-    /// then on.
-    ///
-    /// # Errors
-    /// Those of the database; what it cannot note now is noted the next time.
+    /// Notes of every run whose process ended without a word that it was killed, and remembers those whose process no process here can see.
+    /// `proc` is where the kernel says which processes live. Where nothing can be written, this process alone knows it from then on.
+    /// Errors: those of the database; what it cannot note now is noted the next time.
     pub fn note_killed(&mut self, proc: &Path) -> Result<(), StoreError> {
         let held = || -> rusqlite::Result<Vec<(String, String)>> {
             let mut statement =

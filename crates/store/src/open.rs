@@ -36,34 +36,28 @@ pub struct History {
     pub(crate) connection: Connection,
     path: PathBuf,
     pub(crate) patience: Patience,
-    /// Runs that were found to be killed and that nobody could note, as in a history that can only be read.
+    /// Runs that were found to be killed and that no process could note, as in a history that can only be read.
     pub(crate) killed: BTreeSet<String>,
-    /// Runs whose process nobody here can see.
+    /// Runs whose process no process here can see.
     pub(crate) elsewhere: BTreeSet<String>,
 }
 
 impl History {
-    /// Opens the history at `path`, or creates it, and its directory, for this user alone. Older tables become today's.
-    ///
-    /// # Errors
-    /// When it is something else or of a newer version, which stay as they are, or cannot be opened or created.
+    /// Opens the history at `path`, or creates it, and its directory, for this user alone. Older tables become today's. Errors: when it is
+    /// something else or of a newer version, which stay as they are, or cannot be opened or created.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_within(path, Patience::Long)
     }
 
-    /// As [`History::open`], and waits for others only so long, as for one who brings older tables up to date.
-    ///
-    /// # Errors
-    /// Likewise, and when another process has it for longer.
+    /// As [`History::open`], and waits for others only so long, as for one who brings older tables up to date. Errors: likewise, and when
+    /// another process has it for longer.
     pub fn open_within(path: &Path, patience: Patience) -> Result<Self, StoreError> {
         file::prepare(path)?;
         Self::connect(path, patience)
     }
 
-    /// Opens the history at `path` if there is one; an empty file is none. One that cannot be written is opened to be read.
-    ///
-    /// # Errors
-    /// As for [`History::open`], and when it can only be read and has the tables of an older version.
+    /// Opens the history at `path` if there is one; an empty file is none. One that cannot be written is opened to be read. Errors: as for
+    /// [`History::open`], and when it can only be read and has the tables of an older version.
     pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
         if matches!(path.try_exists(), Ok(false)) {
             return Ok(None);
@@ -82,10 +76,7 @@ impl History {
         &self.path
     }
 
-    /// Sets how long to wait for other processes.
-    ///
-    /// # Errors
-    /// Those of the database.
+    /// Sets how long to wait for other processes. Errors: those of the database.
     pub fn wait(&mut self, patience: Patience) -> Result<(), StoreError> {
         self.connection.busy_timeout(patience.timeout()).map_err(|source| self.failed(source))?;
         self.patience = patience;
@@ -99,7 +90,7 @@ impl History {
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(patience.timeout()).map_err(failed)?;
         refuse_newer(&connection, path)?;
-        set_up(&mut connection, Journal::of(path)).map_err(failed)?;
+        set_up(&mut connection, Journal::for_file(path)).map_err(failed)?;
         // A newer rdsk may have been quicker to bring older tables up to date.
         refuse_newer(&connection, path)?;
         Ok(Self::over(connection, path, patience))
@@ -118,7 +109,7 @@ impl History {
         let opened = if is_unfinished {
             Connection::open_with_flags(path, flags)
         } else {
-            // Nobody writes it at this moment. Only so does SQLite do without companions, which have no place here.
+            // No process writes it at this moment. Only so does SQLite do without companions, which have no place here.
             let absolute = std::path::absolute(path).map_err(failed)?;
             Connection::open_with_flags(immutable(&absolute), flags | OpenFlags::SQLITE_OPEN_URI)
         };
@@ -142,10 +133,8 @@ impl History {
         Ok(Self::over(connection, path, patience))
     }
 
-    /// Gives the room that is free in the file back to the filesystem.
-    ///
-    /// # Errors
-    /// Those of the database; the room is used by the next runs then.
+    /// Gives the room that is free in the file back to the filesystem. Errors: those of the database; the room is used by the next runs
+    /// then.
     pub(crate) fn give_back_room(&self) -> Result<(), StoreError> {
         give_back_room(&self.connection).map_err(|source| self.failed(source))
     }
@@ -185,11 +174,11 @@ enum Journal {
 }
 
 impl Journal {
-    fn of(path: &Path) -> Self {
+    fn for_file(path: &Path) -> Self {
         if file::may_be_shared(path) { Self::Rollback } else { Self::WriteAhead }
     }
 
-    /// What to tell SQLite of a file of which it says this; `None` if that fits. A rollback journal that is found stays: the file may be
+    /// How SQLite is to treat a file of which it says this; `None` if that fits. A rollback journal that is found stays: the file may be
     /// exported by this host, and in use on others.
     fn word(self, mode: &str, is_new: bool) -> Option<&'static str> {
         match (self, mode) {
@@ -221,7 +210,7 @@ fn set_up(connection: &mut Connection, journal: Journal) -> rusqlite::Result<()>
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     match (journal, journal.word(&mode, is_new)) {
         (_, None) => Ok(()),
-        // Whoever uses it with `-wal` at this moment prevents the change, and then it is not safe here.
+        // The program that uses it with `-wal` at this moment prevents the change, and then it is not safe here.
         (Journal::Rollback, Some(word)) => connection.pragma_update(None, "journal_mode", word),
         (Journal::WriteAhead, Some(word)) => begin_write_ahead(connection, word),
     }
@@ -248,7 +237,7 @@ fn give_back_room(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The name by which SQLite opens a file that nobody changes (<https://www.sqlite.org/uri.html>): without locks and companions.
+/// The name by which SQLite opens a file that no process changes (<https://www.sqlite.org/uri.html>): without locks and companions.
 fn immutable(absolute: &Path) -> String {
     let mut name = String::from("file://");
     for &byte in absolute.as_os_str().as_bytes() {
@@ -278,7 +267,7 @@ fn refuse_newer(connection: &Connection, path: &Path) -> Result<u32, StoreError>
     Err(StoreError::Newer { path: path.to_owned(), version })
 }
 
-/// Brings the tables to this version, from that which is found once nobody else can change it.
+/// Brings the tables to this version, from that which is found once no other program can change it.
 fn migrate(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let from = version(transaction)?;
     if from > VERSION {

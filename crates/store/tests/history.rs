@@ -145,14 +145,14 @@ fn cells_of_a_run_that_goes_on_are_there_and_its_death_is_noted() {
     assert_eq!(kept.record.cells, record.cells[..2]);
     assert_eq!(kept.record.status, Status::Interrupted);
 
-    // Without a /proc/PID nobody lives.
+    // Without a /proc/PID no process lives.
     let machine = tempfile::tempdir().unwrap();
     fs::create_dir_all(machine.path().join("sys/kernel/random")).unwrap();
     fs::copy("/proc/sys/kernel/random/boot_id", machine.path().join("sys/kernel/random/boot_id")).unwrap();
     fs::create_dir_all(machine.path().join("self/ns")).unwrap();
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
     std::os::unix::fs::symlink(namespace, machine.path().join("self/ns/pid")).unwrap();
-    // In another container nobody sees it.
+    // In another container no process sees it.
     let container = tempfile::tempdir().unwrap();
     fs::create_dir_all(container.path().join("sys/kernel/random")).unwrap();
     fs::copy("/proc/sys/kernel/random/boot_id", container.path().join("sys/kernel/random/boot_id")).unwrap();
@@ -326,7 +326,7 @@ fn a_newer_version_is_refused_where_only_the_companion_has_it() {
     let newer = rusqlite::Connection::open(&path).unwrap();
     newer.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
     newer.pragma_update(None, "user_version", 999).unwrap();
-    // As a kill leaves them: nobody has the copies open.
+    // As a kill leaves them: no process has the copies open.
     let copy = path.with_file_name("copy.db");
     let beside = |path: &Path| PathBuf::from(format!("{}-wal", path.display()));
     fs::copy(&path, &copy).unwrap();

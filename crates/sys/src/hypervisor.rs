@@ -22,7 +22,7 @@ pub fn signature() -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The signature of the hypervisor below this machine, which these processors do not tell.
+/// The signature of the hypervisor below this machine, which these processors do not say.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn signature() -> Option<String> {
     None

@@ -1,11 +1,11 @@
-//! What the C library does with freed memory, pages that nobody had, a mapping of a file, and numbers in memory that the kernel shares.
+//! What the C library does with freed memory, pages that were not used before, a mapping of a file, and numbers in memory that the kernel shares.
 //! It measures nothing.
 #![allow(unsafe_code, reason = "mallopt(3), madvise(2), mmap(2) and munmap(2) have no safe wrapper")]
 
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::io;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
@@ -29,41 +29,6 @@ pub fn give_back_freed() {
 /// A huge page of most machines. Where it is another size, memory that is laid out by this one is in small pages.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Zeroed memory of an own mapping, which the kernel provides page by page when it is touched first. What an allocator gives may
-/// instead have been used before, with its pages in whatever order that left: a device takes fewer such pages in one request.
-#[derive(Debug)]
-pub struct FreshPages(Mapping);
-
-impl FreshPages {
-    /// So many bytes, from the start of a page on.
-    ///
-    /// # Errors
-    /// As mmap(2): `ENOMEM` where the kernel does not promise so much, `EINVAL` for a length of 0.
-    pub fn new(length: usize) -> io::Result<Self> {
-        let rights = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses the place, so no other mapping is replaced.
-        let start =
-            unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), length, rights, MapFlags::PRIVATE) }?;
-        Mapping::of(start, length).map(Self)
-    }
-}
-
-impl Deref for FreshPages {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        // SAFETY: the mapping spans `length` bytes, which are zeros until written, and lives as long as `self`.
-        unsafe { std::slice::from_raw_parts(self.0.start.as_ptr().cast(), self.0.length) }
-    }
-}
-
-impl DerefMut for FreshPages {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`, and `&mut self` makes the slice unique.
-        unsafe { std::slice::from_raw_parts_mut(self.0.start.as_ptr().cast(), self.0.length) }
-    }
-}
-
 /// Numbers that the kernel or another process may read and write at any time: an open file, such as an array of BPF, as
 /// 64-bit words of the machine's own order. Looking at them takes no system call.
 #[derive(Debug)]
@@ -73,11 +38,8 @@ pub struct SharedWords {
 }
 
 impl SharedWords {
-    /// Maps the first `count` words of a file that is as long. A file that becomes shorter ends the process (SIGBUS) when what is
-    /// gone is read; arrays of BPF never do.
-    ///
-    /// # Errors
-    /// As [`Mapping::new`].
+    /// Maps the first `count` words of a file that is as long. A file that becomes shorter ends the process (SIGBUS) when what is gone is
+    /// read; arrays of BPF never do. Errors: as [`Mapping::new`].
     pub fn new(fd: impl AsFd, count: usize) -> io::Result<Self> {
         let length = count.checked_mul(size_of::<AtomicU64>());
         let length = length.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -95,8 +57,8 @@ impl Deref for SharedWords {
     }
 }
 
-/// A writable mapping, held until it is dropped. It gives no access to what it maps, and so it is safe: [`FreshPages`] and
-/// [`SharedWords`] are reached through one, and tests of code that must detect a mapped file hold one.
+/// A writable mapping, held until it is dropped. It gives no access to what it maps, and so it is safe: [`SharedWords`]
+/// are reached through one, and tests of code that must detect a mapped file hold one.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<c_void>,
@@ -104,19 +66,17 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Shares the first `length` bytes of an open file, of which no byte is touched.
-    ///
-    /// # Errors
-    /// As mmap(2): `EACCES` when `fd` is not open for reading and writing, `EINVAL` for a length of 0.
+    /// Shares the first `length` bytes of an open file, of which no byte is touched. Errors: as mmap(2): `EACCES` when `fd` is not open for
+    /// reading and writing, `EINVAL` for a length of 0.
     pub fn new(fd: impl AsFd, length: usize) -> io::Result<Self> {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the place, so no other mapping is replaced.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), length, rights, MapFlags::SHARED, fd, 0) }?;
-        Self::of(start, length)
+        Self::map(start, length)
     }
 
     /// What the kernel mapped at this place.
-    fn of(start: *mut c_void, length: usize) -> io::Result<Self> {
+    fn map(start: *mut c_void, length: usize) -> io::Result<Self> {
         let start = NonNull::new(start).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { start, length })
     }
@@ -139,16 +99,6 @@ mod tests {
     use super::*;
     use std::io::Read as _;
     use std::sync::atomic::Ordering::Relaxed;
-
-    #[test]
-    fn fresh_pages_are_zeros_that_can_be_written() {
-        let mut pages = FreshPages::new(3 * 4096 + 1).expect("there is memory");
-        assert_eq!((pages.len(), pages.as_ptr().addr() % 4096), (3 * 4096 + 1, 0));
-        assert!(pages.iter().all(|&byte| byte == 0));
-        pages.fill(7);
-        assert_eq!((pages[0], pages[3 * 4096]), (7, 7));
-        assert!(FreshPages::new(0).is_err() && FreshPages::new(usize::MAX).is_err());
-    }
 
     #[test]
     fn shared_words_are_those_of_the_file() {

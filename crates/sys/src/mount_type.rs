@@ -46,7 +46,7 @@ mod tests {
         let is_on_overlay = rustix::fs::statfs(directory.path()).unwrap().f_type == 0x794c_7630;
         let file = tempfile::tempfile_in(directory.path()).unwrap();
         for _ in 0..2 {
-            // Older kernels have no number of a mount to tell it by.
+            // Older kernels have no number of a mount to know it by.
             assert!(is_on_overlay || !is_overlay(file.as_fd()));
         }
         let procfs = std::fs::File::open("/proc/self/status").unwrap();

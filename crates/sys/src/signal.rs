@@ -3,10 +3,7 @@
 
 use std::io;
 
-/// Makes a handled signal end a call that waits (`EINTR`), where the handler was installed so that such calls go on
-/// (`SA_RESTART`).
-///
-/// # Errors
+/// Makes a handled signal end a call that waits (`EINTR`), where the handler was installed so that such calls go on (`SA_RESTART`). Errors:
 /// `EINVAL` for what is no signal.
 pub fn interrupt_calls(signal: i32) -> io::Result<()> {
     // SAFETY: all zeros is a valid `sigaction`; it is filled by the first call, and given back with one flag less.

@@ -6,15 +6,13 @@ use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::labels::signature;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
-use crate::uses::{Found, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, UseKind};
+use crate::uses::{InUse, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, UseKind};
 use rdsk_units::printable;
 
 const NAME_ANOTHER: &str = "measure reads, or name an unused device";
 
-/// Decides. Reading is always allowed; for a directory, `Write` asks whether a test file may be created in it.
-///
-/// # Errors
-/// The refusal, with what uses the target and what would allow the write, if anything would.
+/// Decides. Reading is always allowed; for a directory, `Write` asks whether a test file may be created in it. Errors: the refusal, with
+/// what uses the target and what would allow the write, if anything would.
 pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -> Result<(), Refusal> {
     if access == Access::Read {
         return Ok(());
@@ -30,8 +28,8 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
 }
 
 /// Checks again, with the uses as they are now, a target that was authorized before.
-pub(crate) fn authorize_uses(examined: &Examined, found: Found) -> Result<(), Refusal> {
-    let now = Examined { uses: found.uses, doubts: found.doubts, ..examined.clone() };
+pub(crate) fn authorize_uses(examined: &Examined, usage: InUse) -> Result<(), Refusal> {
+    let now = Examined { uses: usage.uses, doubts: usage.doubts, ..examined.clone() };
     match now.uses.first() {
         Some(first) => Err(refuse_use(&now, first.kind)),
         None => prove(&now),
@@ -96,7 +94,7 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
         |ends: &[&str]| examined.doubts.iter().all(|doubt| ends.iter().any(|end| doubt.ends_with(end)));
     let hint = match examined.place {
         _ if ends_with(&[LOST_EXPORT]) => {
-            "measure reads, or, if nobody needs it any more, end that export (with targetcli if it is a SCSI target, nvmetcli for NVMe, scstadmin for SCST; empty the file of its LUN in configfs for a USB gadget), or run where what it exports can be seen"
+            "measure reads, or, if it is not needed any more, end that export (with targetcli if it is a SCSI target, nvmetcli for NVMe, scstadmin for SCST; empty the file of its LUN in configfs for a USB gadget), or run where what it exports can be seen"
         }
         _ if ends_with(&[LOST_EXPORT, MOVED_EXPORT]) => {
             "measure reads, or end that export (with targetcli if it is a SCSI target, nvmetcli for NVMe, scstadmin for SCST) and enable it again under the kernel's name of its device (/dev/sdb), which no other device gets while it is open"
@@ -136,7 +134,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::MultiMounted => ("mounted", "its multi-mount protection says that a host has it mounted"),
         UseKind::Metadata => ("member", "its first block says that it is part of something larger"),
         UseKind::PartOf => ("member", "another device says that it is part of something larger"),
-        UseKind::Relabelled => ("changed", "somebody has made something on it since it was examined"),
+        UseKind::Relabelled => ("changed", "something was made on it since it was examined"),
         UseKind::HostManaged => ("host-managed", "it accepts writes only at the write pointers of its zones"),
         UseKind::Program => ("program", "it is a program"),
         UseKind::Small => {

@@ -109,10 +109,8 @@ impl Expected {
 /// So long the kernel may still list a disk that it is removing.
 pub const REMOVAL_TAKES: Duration = Duration::from_secs(2);
 
-/// Claims a target. For writing it is examined again here, because it may have changed in the meantime.
-///
-/// # Errors
-/// The refusal; or if the target is a directory, has changed since it was examined, or cannot be opened for reading.
+/// Claims a target. For writing it is examined again here, because it may have changed in the meantime. Errors: the refusal; or if the
+/// target is a directory, has changed since it was examined, or cannot be opened for reading.
 pub fn claim(
     mut examined: Examined,
     access: Access,
@@ -153,7 +151,7 @@ pub fn claim(
     if access == Access::Write {
         // Whether it opens for writing is tested first: permissions, immutable files, running programs.
         let open = claim.open(OpenMode { access, path: IoPath::Buffered, sync: Sync::None })?;
-        // While nobody else can take it, everything is checked once more: a signature may be new.
+        // While no other program can take it, everything is checked once more: a signature may be new.
         let now = examine_path(&claim.target.name, claim.path.clone(), roots, Hold::Ours)?;
         authorize(&now, access, permission)?;
         drop(open);
@@ -189,7 +187,7 @@ impl Claim {
     }
 
     /// Whether all that the kernel has cached of it may be written back and dropped, beyond what is measured: a file that rdsk made, or a
-    /// device that nobody uses now. The cache of what others use is theirs. Of a device it asks sysfs and procfs, for milliseconds.
+    /// device that is not in use now. The cache of what others use is theirs. Of a device it asks sysfs and procfs, for milliseconds.
     pub fn may_be_dropped_whole(&self) -> bool {
         match &self.held {
             Held::Node { node: Expected::File { .. }, .. } => self.test_file.is_some(),
@@ -209,15 +207,12 @@ impl Claim {
         }
     }
 
-    /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): nobody can mount the
-    /// device while it is open, and a second one is not available, so streams share it. Once it is open, the uses of
-    /// the target are checked again, so that nobody who came in the meantime is overlooked, and its labels where the last
-    /// opening for writing was a while ago.
-    ///
-    /// # Errors
-    /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal if the device has come into use
-    /// (`EBUSY`); [`TargetError::Changed`] if the path leads to something else; [`TargetError::DirectUnsupported`];
-    /// [`TargetError::NotOpenable`] for a simulated target.
+    /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): no process can mount the device while it is open,
+    /// and a second one is not available, so streams share it. Once it is open, the uses of the target are checked again, so that no process
+    /// who came in the meantime is overlooked, and its labels where the last opening for writing was a while ago. Errors:
+    /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal if the device has come into use (`EBUSY`);
+    /// [`TargetError::Changed`] if the path leads to something else; [`TargetError::DirectUnsupported`]; [`TargetError::NotOpenable`] for a
+    /// simulated target.
     pub fn open(&self, mode: OpenMode) -> Result<OwnedFd, TargetError> {
         let Held::Node { handle, node } = &self.held else {
             return Err(TargetError::NotOpenable { name: shown(&self.path) });
@@ -262,18 +257,13 @@ impl Claim {
     }
 
     /// Judges again whether what `fd` has open for writing may be written: this process has not run for a while, and who came in the
-    /// meantime found nobody in the way.
-    ///
-    /// # Errors
-    /// The refusal, or [`TargetError::Changed`].
+    /// meantime found nothing in the way. Errors: the refusal, or [`TargetError::Changed`].
     pub fn judge_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
         self.judge_written(fd, Written::Maybe)
     }
 
     /// The same of a device to which a part of what the user copies was written: a label on it may be that of the copy, and none counts.
-    ///
-    /// # Errors
-    /// As [`Claim::judge_again`].
+    /// Errors: as [`Claim::judge_again`].
     pub fn judge_copied_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
         self.judge_written(fd, Written::Copied)
     }

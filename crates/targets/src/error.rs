@@ -119,7 +119,7 @@ impl TargetError {
             Self::TooLarge { free_bytes, .. } => return Some(size_hint(*free_bytes)),
             Self::Sim { source, .. } => return Some(source.hint()),
             Self::KernelName { name } => return Some(format!("name it by its path: /dev/{name}")),
-            Self::Ambiguous { .. } => "name one of them by its path; rdsk info tells them apart",
+            Self::Ambiguous { .. } => "name one of them by its path; rdsk info shows which is which",
             Self::NoNode { .. } => {
                 "let udev create its node, or create it with mknod and the number in sysfs"
             }

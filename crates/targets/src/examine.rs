@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::probe;
 use crate::roots::Roots;
 use crate::sim::SIM_PREFIX;
-use crate::uses::Found;
+use crate::uses::InUse;
 use crate::uses::{block_uses, file_uses};
 use block::examine_block;
 use file::{examine_directory, examine_file};
@@ -35,12 +35,9 @@ pub(crate) enum Hold {
     Ours,
 }
 
-/// Examines `name`: a directory, a regular file or a block device, or a symlink to one; `sim:` names a simulated
-/// target. A word that is not an existing path may be an identity of a device, or a tag of mount(8) such as
-/// `PARTUUID=`.
-///
-/// # Errors
-/// If there is no such thing, it may not be examined, it is none of the three, or it is empty.
+/// Examines `name`: a directory, a regular file or a block device, or a symlink to one; `sim:` names a simulated target. A word that is not
+/// an existing path may be an identity of a device, or a tag of mount(8) such as `PARTUUID=`. Errors: if there is no such thing, it may not
+/// be examined, it is none of the three, or it is empty.
 pub fn examine(name: &str, roots: &Roots) -> Result<Examined, TargetError> {
     if let Some(simulated) = name.strip_prefix(SIM_PREFIX) {
         return simulated::examine(name, simulated);
@@ -92,27 +89,27 @@ pub(crate) enum Again {
 }
 
 /// What uses an open device or file of the user now, except exclusive openers: that is this process itself.
-pub(crate) fn uses_now(examined: &Examined, roots: &Roots, again: Again) -> Found {
-    let mut found = Found::default();
-    let machine = Machine::read(roots, &mut found);
+pub(crate) fn uses_now(examined: &Examined, roots: &Roots, again: Again) -> InUse {
+    let mut usage = InUse::default();
+    let machine = Machine::read(roots, &mut usage);
     match &examined.place {
         Place::Block { major_minor, .. } => match machine.tree.by_number(*major_minor) {
             Some(node) => {
                 if again == Again::UsesAndLabels {
-                    relabelled::find(&machine, node, examined, &mut found);
+                    relabelled::find(&machine, node, examined, &mut usage);
                 }
-                found.extend(block_uses::find(&machine, node));
-                found.extend(file_uses::find_below(&machine, node));
+                usage.extend(block_uses::find(&machine, node));
+                usage.extend(file_uses::find_below(&machine, node));
             }
-            None => found.doubt(format_args!("sysfs does not know the device {major_minor}")),
+            None => usage.doubt(format_args!("sysfs does not know the device {major_minor}")),
         },
         Place::File { dev, ino } => {
-            found.extend(file_uses::find(&machine, &examined.path, (*dev, *ino)));
+            usage.extend(file_uses::find(&machine, &examined.path, (*dev, *ino)));
         }
         Place::Directory { .. } | Place::Sim(_) => {}
     }
-    found.sort_uses();
-    found
+    usage.sort_uses();
+    usage
 }
 
 fn describe(kind: FileType) -> &'static str {

@@ -6,12 +6,12 @@ use crate::labels::signature::Signature;
 use crate::machine::Attachment;
 use crate::sim::Simulated;
 use crate::space::growth::{Growth, Rewriting};
-use crate::uses::{Found, Use};
+use crate::uses::{InUse, Use};
 use rdsk_model::{ExtentEvidence, Target};
 use rdsk_sys::device_number::DeviceNumber;
 use std::path::PathBuf;
 
-/// Where a target is, and how it is told apart from anything that takes its name later.
+/// Where a target is, and how it is distinguished from anything that takes its name later.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// A directory in which a test file can be created.
@@ -89,15 +89,15 @@ impl Examined {
     }
 
     /// A target without identities, signatures and extents.
-    pub(crate) fn new(target: Target, path: PathBuf, place: Place, found: Found) -> Self {
+    pub(crate) fn new(target: Target, path: PathBuf, place: Place, usage: InUse) -> Self {
         Self {
             target,
             path,
             place,
             identities: Vec::new(),
             no_identities: Vec::new(),
-            uses: found.uses,
-            doubts: found.doubts,
+            uses: usage.uses,
+            doubts: usage.doubts,
             signatures: Vec::new(),
             labels_around: Vec::new(),
             allocation: None,

@@ -144,7 +144,7 @@ mod tests {
         });
     }
 
-    /// The name is the choice of whoever made it in configfs.
+    /// The name is the choice of the administrator who made it in configfs.
     #[test]
     fn null_blk_is_known_by_its_driver() {
         let fake = crate::tests::Fake::new().disk("slow", "252:3").disk("vda", "254:0");

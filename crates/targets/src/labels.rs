@@ -14,7 +14,7 @@ pub(crate) mod unlabelled;
 use crate::labels::signature::Signature;
 use crate::machine::{Extents, Machine, Node, Reach, Sharing};
 use crate::tools;
-use crate::uses::{Found, Labelled, UseKind};
+use crate::uses::{InUse, Labelled, UseKind};
 use rdsk_model::SECTOR_BYTES;
 use rdsk_sys::files::read_number;
 use std::path::PathBuf;
@@ -40,15 +40,15 @@ pub(crate) fn on(node: &Node, of: &Node) -> String {
 
 /// Adds the use that a label around the target `node` is, for the reason `why`. A label of the disk that stands in the sectors of
 /// another partition may be that of the partition, or be in its data: it is not said to be removable.
-pub(crate) fn add(machine: &Machine<'_>, node: &Node, label: Label<'_>, why: &str, found: &mut Found) {
+pub(crate) fn add(machine: &Machine<'_>, node: &Node, label: Label<'_>, why: &str, usage: &mut InUse) {
     let Label { of, place, signature } = label;
     let text = format!("{why}{}", on(node, of));
     let is_around = of.name != node.name;
     match partition_at(machine, of, signature).filter(|part| is_around && part.name != node.name) {
-        None => found.add_label(Labelled::Device { node: place, kind: signature.kind.clone() }, &text),
+        None => usage.add_label(Labelled::Device { node: place, kind: signature.kind.clone() }, &text),
         Some(part) => {
             let text = format!("{text}, in the sectors of {}", part.kernel_name());
-            found.add(UseKind::Member, &text);
+            usage.add(UseKind::Member, &text);
         }
     }
 }
@@ -82,7 +82,7 @@ pub(crate) fn why_kept(machine: &Machine<'_>, node: &Node, signature: &Signature
         .then(|| format!("{}, which lies on {} too", signature.text, crate::display::listed(&names, 3)))
 }
 
-/// The other devices that a filesystem over several lies on. A copy of it on another disk has the same UUID, and cannot be told
+/// The other devices that a filesystem over several lies on. A copy of it on another disk has the same UUID, and cannot be distinguished
 /// apart from another part of it.
 fn other_devices<'machine>(
     machine: &'machine Machine<'_>,
@@ -190,19 +190,19 @@ mod tests {
         assert_eq!(said(&fake, "btrfs", None), None);
     }
 
-    /// Labels around sda1 of a disk with two partitions, each as it is told and where it could be removed.
+    /// Labels around sda1 of a disk with two partitions, each as it is reported and where it could be removed.
     #[test]
     fn a_label_in_the_sectors_of_another_partition_is_not_said_to_be_removable() {
         let fake = Fake::new().disk("sda", "8:0").disk("sda/sda1", "8:1").disk("sda/sda2", "8:2");
         let fake = fake.attribute("sda/sda1/start", "2048\n").attribute("sda/sda1/size", "2048\n");
         let fake = fake.attribute("sda/sda2/start", "4096\n").attribute("sda/sda2/size", "2048\n");
         let said = |of: &str, sector: u64| {
-            fake.with(|machine, found| {
+            fake.with(|machine, usage| {
                 let node = |name| machine.tree.get(name).unwrap();
                 let signature = &Signature::new("zfs_member", Some(sector * 512), None);
                 let label = Label { of: node(of), place: format!("/dev/{of}").into(), signature };
-                add(machine, node("sda1"), label, "zfs_member", found);
-                let used = &found.uses[0];
+                add(machine, node("sda1"), label, "zfs_member", usage);
+                let used = &usage.uses[0];
                 let device = used.labelled.as_ref().map(|labelled| match labelled {
                     Labelled::Device { node, kind } => format!("{kind} {}", node.display()),
                     Labelled::HiddenPartition { table_on } => table_on.display().to_string(),

@@ -22,7 +22,7 @@ pub(crate) use shared_sectors::{Extents, Reach, Sharing};
 pub(crate) use sysfs::{Node, Tree};
 
 use crate::roots::Roots;
-use crate::uses::Found;
+use crate::uses::InUse;
 use device_mapper::MapperError;
 use luns::Luns;
 use mounts::{read_mounts, read_swaps};
@@ -53,17 +53,17 @@ pub(crate) struct Machine<'roots> {
 
 impl<'roots> Machine<'roots> {
     /// Reads it. What cannot be read becomes a doubt.
-    pub(crate) fn read(roots: &'roots Roots, found: &mut Found) -> Self {
+    pub(crate) fn read(roots: &'roots Roots, usage: &mut InUse) -> Self {
         let mut tree = Tree::read(&roots.sys).unwrap_or_else(|error| {
-            found.doubt(format_args!("the list of block devices cannot be read ({error})"));
+            usage.doubt(format_args!("the list of block devices cannot be read ({error})"));
             Tree::default()
         });
         tree.mark_null(&roots.proc);
         let attached = tree.nodes().filter(|node| node.backing_file.is_some());
         let backings =
             attached.filter_map(|node| Some((node.name.clone(), backing_of(node, roots)?))).collect();
-        let mounts = read_mounts(&roots.proc, found);
-        let swaps = read_swaps(&roots.proc, found);
+        let mounts = read_mounts(&roots.proc, usage);
+        let swaps = read_swaps(&roots.proc, usage);
         let mapper = Mapper::open(roots);
         let mapped = tree.nodes().filter(|node| node.mapped_name.is_some() || node.name.starts_with("dm-"));
         let tables = mapped.map(|node| (node.name.clone(), mapper.table(node))).collect();
@@ -198,7 +198,7 @@ fn backing_of(node: &Node, roots: &Roots) -> Option<Option<Backing>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let path = roots.dev.join(node.kernel_name());
         let fd = match rustix::fs::open(&path, flags, Mode::empty()) {
-            // Between being told to detach and the last close, which sysfs does not show. A socket or a node of another device in its
+            // Between the request to detach and the last close, which sysfs does not show. A socket or a node of another device in its
             // place, which answers so too, says nothing of it.
             Err(Errno::NXIO) => {
                 let meta = fs::symlink_metadata(&path).ok()?;

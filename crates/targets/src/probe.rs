@@ -3,7 +3,7 @@
 //! reading only.
 
 use crate::space::growth::Rewriting;
-use crate::uses::{Found, UseKind};
+use crate::uses::{InUse, UseKind};
 use rdsk_model::ExtentEvidence;
 pub(crate) use rdsk_sys::extents::Flush;
 use rdsk_sys::extents::{extents, summarise};
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Flags of every probe: do not wait for a medium, a FIFO's writer or a modem, and do not become anybody's terminal.
+/// Flags of every probe: do not wait for a medium, a FIFO's writer or a modem, and do not become any program's terminal.
 const PROBE_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
@@ -29,13 +29,13 @@ const BUSY_RETRY_TIME: Duration = Duration::from_millis(250);
 /// The same for a file that is open for reading: programs that look at it do so for less.
 const READ_RETRY_TIME: Duration = Duration::from_millis(500);
 
-/// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md
+/// Asks the kernel whether any process holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md
 /// and programs that opened it with `O_EXCL`, on the device, its partitions and its disk, in every namespace.
-pub(crate) fn exclusive(path: &Path, found: &mut Found) {
+pub(crate) fn exclusive(path: &Path, usage: &mut InUse) {
     match open_retrying_busy(path, PROBE_FLAGS | OFlags::EXCL) {
         Ok(_) => {}
-        Err(Errno::BUSY) => found.add(UseKind::OpenExclusive, "the kernel says that it is busy"),
-        Err(errno) => found.doubt(format_args!("it cannot be opened to see whether it is in use ({errno})")),
+        Err(Errno::BUSY) => usage.add(UseKind::OpenExclusive, "the kernel says that it is busy"),
+        Err(errno) => usage.doubt(format_args!("it cannot be opened to see whether it is in use ({errno})")),
     }
 }
 
@@ -52,11 +52,11 @@ pub(crate) fn open_retrying_busy(path: &Path, flags: OFlags) -> Result<OwnedFd, 
     }
 }
 
-/// Whether anybody has a file open for writing, as far as the kernel tells this user.
+/// Whether any process has a file open for writing, as far as the kernel shows this user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writers {
     Some,
-    /// Nobody on this machine has, through the filesystem of the file.
+    /// No process on this machine has, through the filesystem of the file.
     None,
     /// The file belongs to another user, and this one has no `CAP_LEASE`.
     MayNotBeAsked,
@@ -64,7 +64,7 @@ pub(crate) enum Writers {
     NotAskable,
 }
 
-/// Whether anybody has the file open for writing, the kernel itself included: for the clients of a file server, or below a device.
+/// Whether any process has the file open for writing, the kernel itself included: for the clients of a file server, or below a device.
 /// Where there is no answer, only procfs shows who does.
 pub(crate) fn writers(path: &Path) -> Writers {
     // What may not be read is not written either: a claim opens it for both.
@@ -83,7 +83,7 @@ pub(crate) fn writers(path: &Path) -> Writers {
     }
 }
 
-/// Whether a file that nobody writes is open anywhere for reading for half a second, as far as the kernel tells this user. Where the
+/// Whether a file that no process writes is open anywhere for reading for half a second, as far as the kernel shows this user. Where the
 /// filesystem is one of a server, it need not be this machine.
 pub(crate) fn has_readers(path: &Path) -> bool {
     let Some(fd) = open_itself(path) else {
@@ -105,7 +105,7 @@ pub(crate) fn tells_readers() -> bool {
     version_of(&rustix::system::uname().release().to_string_lossy()).is_some_and(|version| version >= (5, 3))
 }
 
-/// Opens what `path` leads to for reading, without waiting for anybody.
+/// Opens what `path` leads to for reading, without waiting.
 pub(crate) fn open_for_reading(path: &Path) -> Option<OwnedFd> {
     rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()
 }
@@ -116,11 +116,11 @@ fn open_itself(path: &Path) -> Option<OwnedFd> {
 }
 
 /// What the answer to a lease says. It is given to the owner of the file and to `CAP_LEASE` (fcntl(2)), and on every filesystem
-/// only while nobody writes through it (`generic_setlease` in fs/locks.c). 9P, Ceph, GFS2 and NFS 3 have no leases, FUSE none since
+/// only while no process writes through it (`generic_setlease` in fs/locks.c). 9P, Ceph, GFS2 and NFS 3 have no leases, FUSE none since
 /// Linux 7.0, and neither has any filesystem whose developers did not ask for them.
 fn writers_by(lease: std::io::Result<bool>, filesystem: Option<u64>) -> Writers {
     /// include/uapi/linux/magic.h, and the source of SMB: NFS 4 gives no lease without a delegation (`nfs4_add_lease`), SMB none without
-    /// a lease or oplock of its server (`cifs_setlease`), whether anybody writes or not.
+    /// a lease or oplock of its server (`cifs_setlease`), whether any process writes or not.
     const TYPES_OF_SERVERS: [u64; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
     let is_of_server = filesystem.is_none_or(|kind| TYPES_OF_SERVERS.contains(&kind));
     match lease {
@@ -137,7 +137,7 @@ pub(crate) fn direct_io(path: &Path) -> Option<bool> {
     is_direct(opened.map(drop), told_align(path))
 }
 
-/// What opening with `O_DIRECT` and statx(2) say together. A file whose alignment is told to be 0 has no direct I/O (statx(2)): it opens,
+/// What opening with `O_DIRECT` and statx(2) say together. A file whose alignment is reported as 0 has no direct I/O (statx(2)): it opens,
 /// and goes through the page cache, as encrypted, compressed and data-journalled files of ext4 and f2fs do.
 fn is_direct(opened: Result<(), Errno>, told_align: Option<u64>) -> Option<bool> {
     match opened {
@@ -255,14 +255,14 @@ pub(crate) fn zone_written_bytes(path: &Path) -> Option<u64> {
     rdsk_sys::device::zone_written_bytes(open_for_reading(path)?).ok()
 }
 
-/// How a file is allocated on its filesystem; `None` if that is not known. Dirty pages of whoever writes to it stay where they are:
+/// How a file is allocated on its filesystem; `None` if that is not known. Dirty pages of the program that writes to it stay where they are:
 /// what has no place yet counts as data.
 pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
     let fd = open_itself(path)?;
     allocation(fd, offset, len, Flush::Never)
 }
 
-/// How many of the first `size_bytes` of a file lie in blocks that other files have too; 0 where the filesystem does not tell, all of
+/// How many of the first `size_bytes` of a file lie in blocks that other files have too; 0 where the filesystem does not say, all of
 /// them if they lie in too many pieces to be listed.
 pub(crate) fn shared_bytes(path: &Path, size_bytes: u64) -> u64 {
     let Some(fd) = open_itself(path) else { return 0 };

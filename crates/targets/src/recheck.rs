@@ -8,7 +8,7 @@ use crate::examined::{Examined, Place};
 use crate::permission::Access;
 use crate::probe;
 use crate::roots::Roots;
-use crate::uses::{Found, UseKind};
+use crate::uses::{InUse, UseKind};
 use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -61,14 +61,14 @@ impl Recheck {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fresh = last.seen.elapsed() < LABELS_HOLD;
         let again = if is_fresh || written == Written::Copied { Again::Uses } else { Again::UsesAndLabels };
-        let mut found = self.looked_again(again);
+        let mut usage = self.looked_again(again);
         if (written != Written::IfReleased || last.was_released)
             && matches!(self.examined.place, Place::File { .. })
         {
             // Scanners and indexers read what has been written. Who read the file before that was refused.
-            found.uses.retain(|used| used.kind != UseKind::ReadElsewhere);
+            usage.uses.retain(|used| used.kind != UseKind::ReadElsewhere);
         }
-        authorize_uses(&self.examined, found)?;
+        authorize_uses(&self.examined, usage)?;
         if again == Again::UsesAndLabels && matches!(self.examined.place, Place::Block { .. }) {
             // The pages that labels were looked for in would be found by what is measured. Where they stay, they are few.
             let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed);
@@ -84,25 +84,25 @@ impl Recheck {
             Last { seen: Instant::now(), was_released: true };
     }
 
-    /// Whether nobody uses the target now, as far as this process can see. What only keeps it from being written is no use.
+    /// Whether no process uses the target now, as far as this process can see. What only keeps it from being written is no use.
     pub(crate) fn is_unused(&self, access: Access) -> bool {
-        let mut found = uses_now(&self.examined, &self.roots, Again::Uses);
+        let mut usage = uses_now(&self.examined, &self.roots, Again::Uses);
         if access == Access::Read {
             // What is open for writing is held exclusively already, by this process.
-            probe::exclusive(&self.examined.path, &mut found);
+            probe::exclusive(&self.examined.path, &mut usage);
         }
-        found.uses.retain(|used| !matches!(used.kind, UseKind::ReadOnly | UseKind::HostManaged));
-        found.uses.is_empty() && found.doubts.is_empty()
+        usage.uses.retain(|used| !matches!(used.kind, UseKind::ReadOnly | UseKind::HostManaged));
+        usage.uses.is_empty() && usage.doubts.is_empty()
     }
 
     /// What uses the target now. A doubt may pass: udev has the partitions of a disk made anew when it was closed, and their nodes
     /// are gone for a moment.
-    fn looked_again(&self, again: Again) -> Found {
+    fn looked_again(&self, again: Again) -> InUse {
         let began = Instant::now();
         loop {
-            let found = uses_now(&self.examined, &self.roots, again);
-            if found.doubts.is_empty() || began.elapsed() >= DOUBTS_PASS {
-                return found;
+            let usage = uses_now(&self.examined, &self.roots, again);
+            if usage.doubts.is_empty() || began.elapsed() >= DOUBTS_PASS {
+                return usage;
             }
             std::thread::sleep(DOUBTS_PASS / 10);
         }

@@ -21,7 +21,7 @@ pub struct Roots {
 #[derive(Clone, Debug)]
 pub enum ToolSource {
     /// Programs in these directories, the first that has one. Never those of `PATH`: the caller may be root, and
-    /// anybody may own the directory.
+    /// any process may own the directory.
     Directories(Vec<PathBuf>),
     /// Prepared answers: the standard output by program and kernel name, as in `wipefs sda`. A missing entry is a
     /// program that failed.

@@ -41,12 +41,10 @@ pub struct TestFileOptions {
     pub stop: StopFlag,
 }
 
-/// The size in bytes of each of `files` test files that share the space of a directory, from what was examined: a tenth of the
-/// filesystem stays free, at most 16 GiB. An adaptive one may end up smaller on a slow disk, and leaves room for what overwriting
-/// it takes; whether there is room for that beside one of a given size, [`crate::check_growth`] says.
-///
-/// # Errors
-/// [`TargetError::TooLarge`] if they do not fit; if `directory` is not a directory.
+/// The size in bytes of each of `files` test files that share the space of a directory, from what was examined: a tenth of the filesystem
+/// stays free, at most 16 GiB. An adaptive one may end up smaller on a slow disk, and leaves room for what overwriting it takes; whether
+/// there is room for that beside one of a given size, [`crate::check_growth`] says. Errors: [`TargetError::TooLarge`] if they do not fit;
+/// if `directory` is not a directory.
 pub fn plan_test_file(
     directory: &Examined,
     size: TestFileSize,
@@ -73,11 +71,9 @@ pub fn share_space(left: &Examined, right: &Examined) -> bool {
     }
 }
 
-/// Creates a test file in a directory and claims it for writing. The file is removed when the Claim is dropped, and on
-/// every error. The directory is examined again first: others, or our last test file, may have used up its space.
-///
-/// # Errors
-/// The refusal of the directory, also of one that turns out to be in memory; too little space, before or while writing; [`TargetError::Interrupted`];
+/// Creates a test file in a directory and claims it for writing. The file is removed when the Claim is dropped, and on every error. The
+/// directory is examined again first: others, or our last test file, may have used up its space. Errors: the refusal of the directory, also
+/// of one that turns out to be in memory; too little space, before or while writing; [`TargetError::Interrupted`];
 /// [`TargetError::NotWritten`] if the filesystem still kept holes; an I/O error.
 pub fn create_test_file(
     directory: &Examined,
@@ -128,7 +124,7 @@ pub fn create_test_file(
     Ok((Claim::of_test_file(target, file)?, made))
 }
 
-/// Refuses an overlay over memory whose upper directory cannot be seen from here: the first piece of the file tells.
+/// Refuses an overlay over memory whose upper directory cannot be seen from here: the first piece of the file says.
 fn refuse_hidden_memory(
     directory: Examined,
     file: &TestFile,
@@ -152,7 +148,7 @@ fn may_use(free_bytes: u64, total_bytes: u64, pool_spare_bytes: Option<u64>) -> 
     free_bytes.saturating_sub(kept_bytes(total_bytes)).min(pool_spare_bytes.unwrap_or(u64::MAX))
 }
 
-/// The size, if at most `may_use_bytes` may be used, and `adaptive_bytes` by a size that nobody requested.
+/// The size, if at most `may_use_bytes` may be used, and `adaptive_bytes` by a size that was not requested.
 fn plan(
     path: &Path,
     may_use_bytes: u64,

@@ -3,7 +3,7 @@
 
 use crate::machine::Machine;
 use crate::roots::{Roots, ToolSource};
-use crate::uses::Found;
+use crate::uses::InUse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -114,20 +114,20 @@ impl Fake {
     }
 
     /// Runs `look` on the fake machine.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&Machine<'_>, &mut Found) -> T) -> T {
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&Machine<'_>, &mut InUse) -> T) -> T {
         let roots = self.roots();
-        let mut found = Found::default();
-        let machine = Machine::read(&roots, &mut found);
-        look(&machine, &mut found)
+        let mut usage = InUse::default();
+        let machine = Machine::read(&roots, &mut usage);
+        look(&machine, &mut usage)
     }
 
     /// The uses of a device, as `kind: text`, the most serious first.
     pub(crate) fn uses(&self, name: &str) -> Vec<String> {
         self.with(|machine, _| {
-            let mut found = crate::uses::block_uses::find(machine, machine.tree.get(name).unwrap());
-            found.sort_uses();
-            assert_eq!(found.doubts, Vec::<String>::new());
-            found.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect()
+            let mut usage = crate::uses::block_uses::find(machine, machine.tree.get(name).unwrap());
+            usage.sort_uses();
+            assert_eq!(usage.doubts, Vec::<String>::new());
+            usage.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect()
         })
     }
 }

@@ -24,7 +24,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// The beginning of a doubt that the owner of a file would not have.
-pub(crate) const ONLY_ITS_OWNER: &str = "the kernel tells only its owner whether it is open for writing";
+pub(crate) const ONLY_ITS_OWNER: &str = "the kernel shows only its owner whether it is open for writing";
 
 /// The end of a doubt about an export whose file or device cannot be looked at.
 pub(crate) const LOST_EXPORT: &str = "which cannot be found here";
@@ -55,7 +55,7 @@ pub enum UseKind {
     SharedSectors,
     /// The kernel serves it to other hosts.
     Exported,
-    /// Somebody holds the device with `O_EXCL`.
+    /// A program holds the device with `O_EXCL`.
     OpenExclusive,
     /// Another process has the file open or mapped, or the device open for writing.
     OpenElsewhere,
@@ -139,13 +139,13 @@ impl Use {
 
 /// The result of a search for uses.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct InUse {
     pub(crate) uses: Vec<Use>,
     /// What could not be examined, so that "not in use" is not proven.
     pub(crate) doubts: Vec<String>,
 }
 
-impl Found {
+impl InUse {
     pub(crate) fn add(&mut self, kind: UseKind, text: &str) {
         self.uses.push(Use::new(kind, text));
     }

@@ -21,7 +21,7 @@ pub(crate) fn within<T: Send + 'static>(
     ask: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, NoAnswer> {
     let (sender, receiver) = mpsc::channel();
-    // Who waits has given up if nobody receives it.
+    // Who waits has given up if no process receives it.
     thread::Builder::new().spawn(move || drop(sender.send(ask()))).map_err(NoAnswer::NoThread)?;
     receiver.recv_timeout(limit).map_err(|_| NoAnswer::TooSlow(limit))
 }

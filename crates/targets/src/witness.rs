@@ -1,4 +1,4 @@
-//! What a file, directory or block device is that somebody else has open: its facts for a Record, and a handle on it that is no opener, to
+//! What a file, directory or block device is that another program has open: its facts for a Record, and a handle on it that is no opener, to
 //! read and flush it after the other has closed it. It authorizes nothing and never opens anything for writing.
 
 use crate::DeviceNumber;
@@ -7,14 +7,14 @@ use crate::facts;
 use crate::machine::{Machine, mount_of};
 use crate::probe;
 use crate::roots::Roots;
-use crate::uses::Found;
+use crate::uses::InUse;
 use rdsk_model::{Device, ExtentEvidence, Target, TargetKind};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// A regular file, directory or block device that somebody else opened.
+/// A regular file, directory or block device that another program opened.
 #[derive(Debug)]
 pub struct Witness {
     /// Its facts.
@@ -25,7 +25,7 @@ pub struct Witness {
 
 impl Witness {
     /// Describes what `fd` has open, which the user called `name`; nothing for pipes, terminals and character devices, and
-    /// where `/proc` does not tell.
+    /// where `/proc` does not say.
     pub fn of(fd: impl AsFd, name: &str, roots: &Roots) -> Option<Self> {
         let stat = rustix::fs::fstat(&fd).ok()?;
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -35,7 +35,7 @@ impl Witness {
         let link = link_of(fd);
         let handle = rustix::fs::open(&link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
         let path = std::fs::read_link(&link).ok()?;
-        let machine = Machine::read(roots, &mut Found::default());
+        let machine = Machine::read(roots, &mut InUse::default());
         let mut target = if kind == FileType::BlockDevice {
             block_target(name, &path, DeviceNumber::from_raw(stat.st_rdev), &machine)
         } else {
@@ -47,10 +47,7 @@ impl Witness {
         Some(Self { target, handle })
     }
 
-    /// Opens it for reading.
-    ///
-    /// # Errors
-    /// Those of open(2).
+    /// Opens it for reading. Errors: those of open(2).
     pub fn open(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         Ok(rustix::fs::open(link_of(&self.handle), flags, Mode::empty())?)

@@ -59,7 +59,7 @@ fn a_mounted_device_is_refused_under_every_name() {
         device.path().display(),
         mount.path().display()
     );
-    // Another test's mount namespace may have a copy of the mount for a while, and is told behind this one.
+    // Another test's mount namespace may have a copy of the mount for a while, and is reported behind this one.
     let assert_told = |name: &Path| {
         wait_until(LONG, || refused(&device, name, "mounted") == told);
         assert_eq!(refused(&device, name, "mounted"), told);
@@ -230,7 +230,7 @@ fn a_read_only_device_is_refused() {
     refused(&device, device.path(), "read-only");
 }
 
-/// A member of LVM keeps its label until somebody wipes it, on the disk, on a partition of it and on the disk around it.
+/// A member of LVM keeps its label until a program wipes it, on the disk, on a partition of it and on the disk around it.
 #[test]
 fn members_are_refused_even_with_the_right_word() {
     let _turn = turn();

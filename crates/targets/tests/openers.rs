@@ -320,7 +320,7 @@ fn child_that_looks() {
     println!("\nanswer: {answer}");
 }
 
-/// What the user `nobody` is told who wants to overwrite the file.
+/// What the user `nobody` reads who wants to overwrite the file.
 fn as_nobody(file: &Path) -> String {
     use std::os::unix::process::CommandExt as _;
     const NOBODY: u32 = 65534;
@@ -340,7 +340,7 @@ fn as_nobody(file: &Path) -> String {
     text.lines().find_map(|line| line.strip_prefix("answer: ")).unwrap_or(&text).to_owned()
 }
 
-/// Its owner is told by the kernel who writes to it, and others are not.
+/// The kernel shows its owner who writes to it, and others not.
 #[test]
 fn a_file_of_another_user_cannot_be_proven_to_be_unused() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -360,7 +360,7 @@ fn a_file_of_another_user_cannot_be_proven_to_be_unused() {
     }
     let said = as_nobody(&file);
     assert!(said.starts_with("cannot-prove-unused: "), "{said}");
-    assert!(said.contains("the kernel tells only its owner whether it is open for writing, and "), "{said}");
+    assert!(said.contains("the kernel shows only its owner whether it is open for writing, and "), "{said}");
     assert!(said.ends_with("run as the owner of the file, or as root outside of containers]"), "{said}");
     drop(claimed(&file, Access::Write, &overwrite()));
     chown(&file, Some(65534), None).unwrap();
@@ -373,7 +373,7 @@ fn a_file_of_another_user_cannot_be_proven_to_be_unused() {
     drop(writer);
 }
 
-/// Somebody reads it and has locked it: a virtual machine that has an image as the base of its own.
+/// A program reads it and has locked it: a virtual machine that has an image as the base of its own.
 #[test]
 fn a_file_that_another_has_locked() {
     let _turn = turn();

@@ -152,7 +152,7 @@ fn an_adaptive_file_ends_with_its_time_and_is_whole() {
     let (claim, made) = make(directory.path(), &wish(max_elapsed_ns)).unwrap();
     assert_eq!(made.bytes % MIB, 0);
     assert_eq!(fs::metadata(claim.path()).unwrap().len(), made.bytes);
-    // How long a busy disk takes for the last flush is nobody's promise: timing.rs sees to it on a quiet one.
+    // How long a busy disk takes for the last flush is not promised: timing.rs sees to it on a quiet one.
     assert!(made.bytes >= MIB && made.bytes <= 1 << 30, "{made:?}");
     if let Some(lies) = claim.allocation(0, made.bytes) {
         assert_eq!(lies.mapped_bytes, made.bytes);
@@ -281,7 +281,7 @@ impl Drop for Unmount<'_> {
     }
 }
 
-/// FAT, exFAT and CIFS do so with `uid=`; a server of NFS that maps root to nobody gives new files another owner, too.
+/// FAT, exFAT and CIFS do so with `uid=`; a server of NFS that maps root to `nobody` gives new files another owner, too.
 #[test]
 fn an_orphan_goes_where_the_mount_gives_all_files_one_owner() {
     let _turn = turn();
@@ -318,7 +318,7 @@ fn an_orphan_stays_where_another_host_may_hold_it() {
     fs::write(&orphan, "").unwrap();
     let on = |options: &str| Filesystem { kind: "nfs".to_owned(), options: options.to_owned() };
     let found = remove_orphans(directory.path(), Some(&on("rw,nolock,local_lock=all"))).unwrap();
-    let reason = "its filesystem does not tell whether another host uses it".to_owned();
+    let reason = "its filesystem does not show whether another host uses it".to_owned();
     assert_eq!(
         found,
         Orphans { removed: Vec::new(), left: vec![TestFileLeft { path: orphan.clone(), reason }] }

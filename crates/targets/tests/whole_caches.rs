@@ -15,7 +15,7 @@ fn a_device_while_nobody_uses_it() {
     let device = LoopDevice::builder().size(32 * MIB).create().unwrap();
     device.mkfs_ext4("home").unwrap();
     let claim = claimed(device.path(), Access::Read, &Permission::default());
-    // Whoever looks at new devices may have it open for a moment.
+    // The program that looks at new devices may have it open for a moment.
     assert!(wait_until(LONG, || claim.may_be_dropped_whole()));
     let mount = device.mount().unwrap();
     assert!(!claim.may_be_dropped_whole(), "it is mounted since it was claimed");

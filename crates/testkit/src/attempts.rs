@@ -20,7 +20,7 @@ pub fn first_right<T>(attempts: usize, mut attempt: impl FnMut() -> Result<T, St
     panic!("none of {attempts} attempts is as expected, and of the last one: {last}");
 }
 
-/// None once one of so many attempts has none, else those of the last, for tests that tell the complaints of all their rows together.
+/// None once one of so many attempts has none, else those of the last, for tests that show the complaints of all their rows together.
 pub fn complaints_after(attempts: usize, mut attempt: impl FnMut() -> Vec<String>) -> Vec<String> {
     let mut last = Vec::new();
     for number in 1..=attempts {

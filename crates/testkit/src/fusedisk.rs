@@ -10,12 +10,12 @@ mod log;
 mod queue;
 mod serve;
 
-pub use behaviour::{Behaviour, Bucket, Cost, Extra, Server, Stall, Zone};
+pub use behaviour::{Behaviour, Bucket, Cost, Extra, Stall, Zone};
 pub use log::{Counts, LOG_ENTRIES, RequestOutcome, Served};
 pub use rdsk_disk::{Device, FirstAccessParams, FirstOf, Op, SleepParams};
 
 use crate::loopdev::{DirectIo, LoopDevice};
-use crate::tool::{output_of, wait_until};
+use crate::tool::{remove_directory, unmount};
 use behaviour::Programmed;
 use fuser::{BackgroundSession, Config, MountOption, Session};
 use queue::{Queue, lock};
@@ -26,10 +26,8 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// Threads that answer. One waits for the next answer's time while others may still copy data to the kernel.
 const ANSWERING_THREADS: usize = 4;
@@ -104,10 +102,8 @@ impl Builder {
         self
     }
 
-    /// Makes the disk and mounts the file system with its file.
-    ///
-    /// # Errors
-    /// If the capacity is 0, not a multiple of 512 or larger than the model's; errors of mounting.
+    /// Makes the disk and mounts the file system with its file. Errors: if the capacity is 0, not a multiple of 512 or larger than the
+    /// model's; errors of mounting.
     pub fn mount(self) -> io::Result<FuseDisk> {
         let most_bytes = self.model.capacity_bytes();
         let capacity_bytes = self.capacity_bytes.or(most_bytes).unwrap_or(DEFAULT_BYTES);
@@ -153,10 +149,7 @@ impl FuseDisk {
         self.disk().queue.cpu()
     }
 
-    /// A loop device over the file, with direct I/O. It keeps the disk alive.
-    ///
-    /// # Errors
-    /// Those of losetup.
+    /// A loop device over the file, with direct I/O. It keeps the disk alive. Errors: those of losetup.
     pub fn loop_device(&self) -> io::Result<LoopDevice> {
         let below: Arc<Mounted> = Arc::clone(&self.mounted);
         LoopDevice::builder().over(self.file()).direct_io(DirectIo::On).keep_until_drop(below).create()
@@ -244,51 +237,29 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// Unmounts; if the file is still in use, only from the tree (lazily).
-    fn unmount(&self) -> Unmounted {
-        let umount = |options: &[&str]| output_of(Command::new("umount").args(options).arg(&self.directory));
-        if wait_until(Duration::from_secs(3), || umount(&[]).is_ok()) {
-            return Unmounted::Wholly;
+    fn end_threads(&mut self) {
+        self.disk.queue.end();
+        for thread in self.answering.drain(..) {
+            if thread.join().is_err() {
+                eprintln!("a thread that answers for {} has panicked", self.file.display());
+            }
         }
-        eprintln!("{} is busy: it leaves the tree now and goes at its last close", self.directory.display());
-        if let Err(error) = umount(&["--lazy"]) {
-            eprintln!("cannot unmount: {error}");
-        }
-        Unmounted::FromTheTree
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unmounted {
-    Wholly,
-    FromTheTree,
 }
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let unmounted = match self.session.take() {
-            None => Unmounted::Wholly,
-            Some(session) => {
-                let unmounted = self.unmount();
-                if unmounted == Unmounted::Wholly
-                    && let Err(error) = session.join()
-                {
-                    eprintln!("the FUSE session of {} ended with {error}", self.directory.display());
-                }
-                unmounted
-            }
+        let Some(session) = self.session.take() else {
+            remove_directory(&self.directory);
+            return self.end_threads();
         };
         // A process that still has the file open is served until it closes it or ends, by threads that keep running.
-        if unmounted == Unmounted::Wholly {
-            self.disk.queue.end();
-            for thread in self.answering.drain(..) {
-                if thread.join().is_err() {
-                    eprintln!("a thread that answers for {} has panicked", self.file.display());
-                }
-            }
+        if !unmount(&self.directory) {
+            return;
         }
-        if let Err(error) = std::fs::remove_dir(&self.directory) {
-            eprintln!("cannot remove {}: {error}", self.directory.display());
+        if let Err(error) = session.join() {
+            eprintln!("the FUSE session of {} ended with {error}", self.directory.display());
         }
+        self.end_threads();
     }
 }

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::tool::find_tool;
+use crate::tool::{append, find_tool};
 
 /// Names a file to which every skip appends its line.
 pub const SKIPS_VARIABLE: &str = "RDSK_SKIPS";
@@ -82,10 +81,7 @@ impl Need {
         }
     }
 
-    /// Tests whether it is available.
-    ///
-    /// # Errors
-    /// The reason why not, in a few words.
+    /// Tests whether it is available. Errors: the reason why not, in a few words.
     pub fn probe(self) -> Result<(), String> {
         match self {
             Self::Root if rustix::process::geteuid().is_root() => Ok(()),
@@ -203,18 +199,6 @@ fn parse_must_have(list: &str) -> BTreeSet<String> {
         );
     }
     names
-}
-
-fn append(path: &Path, line: &str) {
-    // One write of one line in append mode, so that parallel tests do not mix their lines.
-    let written = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
-    if let Err(error) = written {
-        panic!("cannot note a skip in {}: {error}", path.display());
-    }
 }
 
 fn opens(path: &str) -> Result<(), String> {

@@ -13,63 +13,26 @@ const AFTER_4_18: Range<i64> = 424..500;
 
 /// What the default profile of container runtimes forbids a process without capabilities, as far as a program that measures disks
 /// could want it (docker's and podman's seccomp profiles of 2025).
-const NOT_IN_CONTAINERS: &[Sysno] = &[
-    Sysno::add_key,
-    Sysno::bpf,
-    Sysno::fanotify_init,
-    Sysno::fsopen,
-    Sysno::get_mempolicy,
-    Sysno::io_uring_enter,
-    Sysno::io_uring_register,
-    Sysno::io_uring_setup,
-    Sysno::kcmp,
-    Sysno::keyctl,
-    Sysno::mbind,
-    Sysno::mount,
-    Sysno::move_mount,
-    Sysno::move_pages,
-    Sysno::open_by_handle_at,
-    Sysno::open_tree,
-    Sysno::perf_event_open,
-    Sysno::pidfd_getfd,
-    Sysno::pivot_root,
-    Sysno::process_vm_readv,
-    Sysno::process_vm_writev,
-    Sysno::ptrace,
-    Sysno::quotactl,
-    Sysno::request_key,
-    Sysno::set_mempolicy,
-    Sysno::setns,
-    Sysno::swapoff,
-    Sysno::swapon,
-    Sysno::syslog,
-    Sysno::umount2,
-    Sysno::unshare,
-    Sysno::userfaultfd,
-];
+const NOT_IN_CONTAINERS: &str = "add_key bpf fanotify_init fsopen get_mempolicy io_uring_enter io_uring_register io_uring_setup kcmp keyctl \
+    mbind mount move_mount move_pages open_by_handle_at open_tree perf_event_open pidfd_getfd pivot_root \
+    process_vm_readv process_vm_writev ptrace quotactl request_key set_mempolicy setns swapoff swapon syslog \
+    umount2 unshare userfaultfd";
 
-/// Runs a function on a thread for which these calls fail with `errno`, and for every program that is started there.
-///
-/// # Panics
-/// When the kernel takes no filter, and when `what` panics.
+/// Runs a function on a thread for which these calls fail with `errno`, and for every program that is started there. Panics: when the
+/// kernel takes no filter, and when `what` panics.
 pub fn without<T: Send>(calls: &[Sysno], errno: Errno, what: impl FnOnce() -> T + Send) -> T {
     forbidding(calls.iter().map(|call| i64::from(call.id())), errno, what)
 }
 
-/// As [`without`], where every call that came after Linux 4.18 is unknown.
-///
-/// # Panics
-/// As for [`without`].
+/// As [`without`], where every call that came after Linux 4.18 is unknown. Panics: as for [`without`].
 pub fn on_linux_4_18<T: Send>(what: impl FnOnce() -> T + Send) -> T {
     forbidding(AFTER_4_18, Errno::NOSYS, what)
 }
 
-/// As [`without`], with what a container's runtime forbids by default.
-///
-/// # Panics
-/// As for [`without`].
+/// As [`without`], with what a container's runtime forbids by default. Panics: as for [`without`].
 pub fn in_container<T: Send>(what: impl FnOnce() -> T + Send) -> T {
-    without(NOT_IN_CONTAINERS, Errno::PERM, what)
+    let calls = NOT_IN_CONTAINERS.split(' ').map(|name| name.parse().expect("the name of a call"));
+    without(&calls.collect::<Vec<Sysno>>(), Errno::PERM, what)
 }
 
 fn forbidding<T: Send>(

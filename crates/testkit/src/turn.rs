@@ -22,10 +22,8 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// Waits for the turn, which lasts until the file is dropped or its holder ends, however it ends.
-    ///
-    /// # Errors
-    /// When a file that stands for the turn can be neither made nor opened.
+    /// Waits for the turn, which lasts until the file is dropped or its holder ends, however it ends. Errors: when a file that stands for
+    /// the turn can be neither made nor opened.
     pub fn wait(self) -> io::Result<File> {
         loop {
             if let Some(file) = lock_any(self.names())? {
@@ -35,10 +33,7 @@ impl Turn {
         }
     }
 
-    /// [`Turn::wait`], for tests.
-    ///
-    /// # Panics
-    /// With the error of waiting.
+    /// [`Turn::wait`], for tests. Panics: with the error of waiting.
     pub fn take(self) -> File {
         self.wait().unwrap_or_else(|error| panic!("no turn {self:?}: {error}"))
     }
@@ -52,7 +47,7 @@ impl Turn {
     }
 }
 
-/// Locks the first of the files that nobody has locked.
+/// Locks the first of the files that no process has locked.
 fn lock_any(names: &[&str]) -> io::Result<Option<File>> {
     for name in names {
         let file = open(name)?;
@@ -84,7 +79,7 @@ mod tests {
         lock_any(turn.names()).unwrap().is_none()
     }
 
-    /// Another test of the suite may hold a turn, but nobody takes one that is held.
+    /// Another test of the suite may hold a turn, but no process takes one that is held.
     #[test]
     fn a_turn_excludes_other_threads_and_programs() {
         let turn = Turn::Bpf;

@@ -3,17 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use crate::common::{MIB, MS, check_programmed_times, median_ns, open, read, seconds_of_readers};
+use crate::common::{MIB, MS, check_programmed_times, open, read, seconds_of_readers};
 use rdsk_disk::{Device, Op};
 use rdsk_testkit::attempts::{first_right, same};
-use rdsk_testkit::cli::Signal;
 use rdsk_testkit::fusedisk::{Counts, Extra, RequestOutcome, Served, Stall};
 use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires, wait_until};
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader};
+use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const FUSE: [Need; 2] = [Need::Root, Need::Fuse];
@@ -360,47 +358,6 @@ fn an_open_file_delays_the_end_and_does_not_hang_it() {
     drop(disk);
     assert_gone(&path);
     assert_eq!(read(&file, 0, 10).unwrap(), b"still here");
-}
-
-/// The program. If a test fails before its end, it is told to end and takes its device away.
-struct Program(Child);
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        if let Ok(None) = self.0.try_wait() {
-            // Not asserted: a second panic while the first one unwinds would hide it.
-            let _ = rdsk_testkit::cli::signal(self.0.id(), Signal::TERM);
-            let _ = self.0.wait();
-        }
-    }
-}
-
-/// The program with its two lines read: the process, the file, the loop device.
-fn program(options: &[&str]) -> (Program, PathBuf, PathBuf) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fusedisk"));
-    command.arg("--loop").args(options).stdout(Stdio::piped());
-    let mut child = Program(command.spawn().unwrap());
-    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
-    let mut line = || PathBuf::from(lines.next().expect("it prints two lines").unwrap());
-    let (file, device) = (line(), line());
-    (child, file, device)
-}
-
-#[test]
-fn the_program_is_as_told_and_cleans_up() {
-    if !requires(&LOOP) {
-        return;
-    }
-    for signal in [Signal::INT, Signal::TERM] {
-        let (mut child, file, device) = program(&["--capacity", "8M", "--zone", "0-4M=2ms"]);
-        let node = open_direct(&device);
-        let took_ns = median_ns(|index| drop(read_direct(&node, index * 4096, 4096).unwrap()));
-        assert!(took_ns >= 2 * MS, "{took_ns}");
-        drop(node);
-        rdsk_testkit::cli::signal(child.0.id(), signal).unwrap();
-        assert!(child.0.wait().unwrap().success());
-        assert_gone(&file);
-    }
 }
 
 #[test]

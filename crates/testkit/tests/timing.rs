@@ -2,12 +2,11 @@
 //! times. `cargo xtask campaign timing` runs it; that they are never too early is in the suite.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use crate::common::{MIB, MS, check_programmed_times, median_ns, middle, open, read, seconds_of_readers};
+use crate::common::{MIB, MS, check_programmed_times, middle, open, read, seconds_of_readers};
 use rdsk_disk::Device;
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::fusedisk::Stall;
 use rdsk_testkit::{Behaviour, BlkioThrottle, DirectIo, FuseDisk, Limits, LoopDevice, Need, requires};
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -134,25 +133,4 @@ fn a_thread_is_throttled_inside_only() {
     let throttled = seconds();
     drop(entered);
     assert!(throttled / free > 3.0, "{throttled} s inside, {free} s outside");
-}
-
-/// The program of the disk, which is told its behaviour in words.
-#[test]
-#[ignore = "timing: cargo xtask campaign timing"]
-fn the_program_takes_its_time() {
-    use std::io::{BufRead as _, BufReader};
-    if !requires(&[Need::Root, Need::Fuse]) {
-        return;
-    }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fusedisk"));
-    command.args(["--capacity", "8M", "--zone", "0-4M=2ms"]);
-    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let file = open(Path::new(line.trim()));
-    let took_ns = median_ns(|index| drop(read(&file, index * 4096, 4096).unwrap()));
-    drop(file);
-    cli::signal(child.id(), cli::Signal::TERM).unwrap();
-    assert!(child.wait().unwrap().success());
-    assert!((2 * MS..3 * MS).contains(&took_ns), "{took_ns}");
 }

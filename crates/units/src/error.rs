@@ -149,11 +149,11 @@ impl QuantityError {
 /// What a wrong suffix most likely meant: both readings are named, none is chosen.
 fn suffix_hint(number: &str, suffix: &str) -> String {
     let lower = suffix.to_ascii_lowercase();
-    let known = ["k", "m", "g", "t", "p"].iter().find(|letter| {
+    let prefix = ["k", "m", "g", "t", "p"].iter().find(|letter| {
         let tail = lower.strip_prefix(**letter);
         matches!(tail, Some("" | "b" | "i" | "ib" | "bit" | "bits" | "byte" | "bytes" | "bps"))
     });
-    if let Some(letter) = known {
+    if let Some(letter) = prefix {
         let binary = letter.to_ascii_uppercase();
         let decimal = if *letter == "k" { "k" } else { &binary };
         return format!("write {number}{binary}iB (powers of 1024) or {number}{decimal}B (powers of 1000)");

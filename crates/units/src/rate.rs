@@ -1,4 +1,4 @@
-//! Rates in bytes per second, written for people. Never divides: whoever measured the time does that.
+//! Rates in bytes per second, written for people. Never divides: the code that measured the time does that.
 
 use std::fmt;
 

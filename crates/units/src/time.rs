@@ -1,7 +1,6 @@
 //! Durations in nanoseconds: their parser and how they are written. It never reads a clock.
 
 use std::fmt;
-use std::time::Duration;
 
 use crate::decimal::Decimal;
 use crate::{Quantity, QuantityError, Reason};
@@ -22,12 +21,9 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// Reads a duration: a decimal number and a unit (`ns`, `us`/`µs`, `ms`, `s`, `m`/`min`, `h`), or several
-    /// of these from the largest unit to the smallest (`1h30m`, `2 min 05 s`). A bare number means seconds.
-    /// Units are lower case only; spaces are allowed between the parts.
-    ///
-    /// # Errors
-    /// [`QuantityError`] for anything else, overflow of 64 bits and fractions of a nanosecond included.
+    /// Reads a duration: a decimal number and a unit (`ns`, `us`/`µs`, `ms`, `s`, `m`/`min`, `h`), or several of these from the largest
+    /// unit to the smallest (`1h30m`, `2 min 05 s`). A bare number means seconds. Units are lower case only; spaces are allowed between the
+    /// parts. Errors: [`QuantityError`] for anything else, overflow of 64 bits and fractions of a nanosecond included.
     pub fn parse(text: &str) -> Result<Nanos, QuantityError> {
         let error = |reason| QuantityError::new(Quantity::Time, text, reason);
         let mut rest = text.trim_matches(' ');
@@ -60,10 +56,7 @@ impl Nanos {
         Ok(Nanos(total_ns))
     }
 
-    /// As [`Nanos::parse`], for the values that must not be zero.
-    ///
-    /// # Errors
-    /// As [`Nanos::parse`], and [`Reason::Zero`].
+    /// As [`Nanos::parse`], for the values that must not be zero. Errors: as [`Nanos::parse`], and [`Reason::Zero`].
     pub fn parse_positive(text: &str) -> Result<Nanos, QuantityError> {
         match Nanos::parse(text)? {
             Nanos(0) => Err(QuantityError::new(Quantity::Time, text, Reason::Zero)),
@@ -81,19 +74,6 @@ impl Nanos {
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&words(self.0))
-    }
-}
-
-impl From<Nanos> for Duration {
-    fn from(nanos: Nanos) -> Duration {
-        Duration::from_nanos(nanos.0)
-    }
-}
-
-impl From<Duration> for Nanos {
-    /// A duration above 584 years becomes the longest that fits; no measurement lasts that long.
-    fn from(duration: Duration) -> Nanos {
-        Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     }
 }
 
@@ -225,10 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn converts_from_and_to_the_standard_duration() {
-        assert_eq!(Duration::from(Nanos(1_500)), Duration::from_nanos(1_500));
-        assert_eq!(Nanos::from(Duration::from_millis(2)), Nanos(2_000_000));
-        assert_eq!(Nanos::from(Duration::MAX), Nanos(u64::MAX));
+    fn gives_seconds_to_divide_by() {
         assert!((Nanos(2_500_000_000).as_secs_f64() - 2.5).abs() < 1e-12);
     }
 

@@ -25,6 +25,50 @@ pub(crate) fn tokens(source: &str) -> anyhow::Result<Vec<Token>> {
     Ok(flat)
 }
 
+/// The string literals of a source outside tests, comments and attributes, each with its line.
+///
+/// # Errors
+/// When it is not Rust.
+pub(crate) fn texts(source: &str) -> anyhow::Result<Vec<(usize, String)>> {
+    let stream: TokenStream = source.parse().map_err(|error| anyhow::anyhow!("not Rust: {error}"))?;
+    let mut texts = Vec::new();
+    collect(stream, &mut texts);
+    Ok(texts)
+}
+
+fn collect(stream: TokenStream, texts: &mut Vec<(usize, String)>) {
+    let mut is_test = false;
+    let mut trees = stream.into_iter().peekable();
+    while let Some(tree) = trees.next() {
+        let line = tree.span().start().line;
+        match tree {
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                if text.starts_with('"') && !is_test {
+                    texts.push((line, text));
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                // That of a whole file has an exclamation mark.
+                trees.next_if(|next| matches!(next, TokenTree::Punct(mark) if mark.as_char() == '!'));
+                if let Some(TokenTree::Group(group)) = trees.next_if(
+                    |next| matches!(next, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket),
+                ) {
+                    is_test |= is_test_attribute(&group.stream());
+                }
+            }
+            TokenTree::Group(group) => {
+                if !is_test {
+                    collect(group.stream(), texts);
+                }
+                is_test &= group.delimiter() != Delimiter::Brace;
+            }
+            TokenTree::Punct(punct) if punct.as_char() == ';' => is_test = false,
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+        }
+    }
+}
+
 /// Names of modules that a file declares for tests only (`#[cfg(test)] mod name;`): their files are test code.
 pub(crate) fn test_modules(tokens: &[Token]) -> Vec<String> {
     tokens

@@ -3,9 +3,9 @@
 //! writeback, six times as long as the copy takes. Files and the loop device are the benchmark's own and go away with it.
 
 use super::{Compared, Options, in_turn};
-use crate::loop_device::LoopDevice;
 use crate::programs::{rdsk_command, release, text_of};
 use anyhow::{Context as _, Result, ensure};
+use rdsk_testkit::LoopDevice;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -75,18 +75,22 @@ pub(super) fn beside_watch(options: &Options) -> Result<()> {
     // In memory, so that nothing waits and every nanosecond shows.
     let file = tempfile::NamedTempFile::new_in("/dev/shm").context("a file in memory")?;
     fill(file.path(), WATCHED_BYTES)?;
-    let device = LoopDevice::over(file.path(), false)?;
+    let device = LoopDevice::builder().over(file.path()).create()?;
     let pairs = options.pairs * PAIRS_EACH;
     println!("{} direct reads of 4 KiB of a loop device, {pairs} pairs", WATCHED_BYTES / 4096);
     println!("{}", Compared::head(["watched/s", "alone/s"], ""));
     for (name, flags) in WATCHED {
         let alone = || {
             let mut command = Command::new("dd");
-            command.arg(format!("if={}", device.path)).args(["of=/dev/null", "bs=4k", "iflag=direct"]);
+            command.arg(format!("if={}", device.path().display())).args([
+                "of=/dev/null",
+                "bs=4k",
+                "iflag=direct",
+            ]);
             Ok((WATCHED_BYTES / 4096) as f64 / dd_seconds(&mut command)?)
         };
         let watched = || {
-            let watching = Watching::start(&rdsk, &device.path, flags)?;
+            let watching = Watching::start(&rdsk, device.path(), flags)?;
             let rate = alone();
             watching.end().and(rate)
         };
@@ -121,10 +125,10 @@ struct Watching(Child);
 
 impl Watching {
     /// Returns when it has printed its first report, and so counts.
-    fn start(rdsk: &Path, device: &str, flags: &[&str]) -> Result<Self> {
+    fn start(rdsk: &Path, device: &Path, flags: &[&str]) -> Result<Self> {
         use std::io::Read as _;
         let mut command = rdsk_command(rdsk);
-        command.args(["watch", "--json", device]).args(flags);
+        command.args(["watch", "--json"]).arg(device).args(flags);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let mut stdout = child.stdout.take().context("a pipe was asked for")?;
         let watching = Self(child);

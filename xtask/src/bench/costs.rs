@@ -1,54 +1,16 @@
-//! What the program and its history cost: the time until it answers, the peak of its memory, whole simulated disks, by how much the
-//! history grows with a default run, and how long `rdsk list` takes with many runs in it. The history lies beside the build and
-//! goes away by itself; its runs are copies of one, made by sqlite3.
+//! What the history costs: by how much it grows with a default run, and how long `rdsk list` takes with many runs in it. It lies beside
+//! the build and goes away by itself; its runs are copies of one, made by sqlite3.
 
 use super::Options;
-use crate::programs::{checked, looked_at, rdsk_command, release, text_of};
+use crate::programs::{checked, release, text_of};
 use anyhow::{Context as _, Result};
 use rdsk_stats::median;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
-/// Calls of `rdsk --version`.
-const CALLS: usize = 20;
-/// Whole simulated disks: what, the command line, the goal.
-const SIMULATED: [(&str, &str, &str); 2] = [
-    (
-        "a simulated disk of 80 GB read ten times in blocks of 1 MiB",
-        "zones sim:freebsd-wd800jd --bs 1M --full --runs 10 --order ascending",
-        "10 s, 100 MB",
-    ),
-    (
-        "the same at 1, 5, 10 and 20 MiB, shuffled",
-        "zones sim:freebsd-wd800jd --full --runs 10",
-        "20 s, 200 MB",
-    ),
-];
 /// Runs in the history whose list is timed.
 const RUNS: u32 = 10_000;
-
-/// Start time and memory.
-pub(super) fn program(_: &Options) -> Result<()> {
-    let program = release("rdsk")?;
-    let answer_ms = median_ms(CALLS, || {
-        let mut command = Command::new(&program);
-        command.arg("--version");
-        command
-    })?;
-    println!("rdsk --version answers within {answer_ms:.1} ms (median of {CALLS}; goal 10 ms)");
-    let directory = tempfile::tempdir().context("cannot create a directory")?;
-    let line = format!("run {} --json - --budget 20s", directory.path().display());
-    let (mib, _) = watched(&program, &line)?;
-    println!(
-        "rdsk run --budget 20s used {mib:.1} MiB at most, I/O buffers included (goal: 64 MiB beyond them)"
-    );
-    for (what, line, goal) in SIMULATED {
-        let (mib, s) = watched(&program, line)?;
-        println!("{what} took {s:.1} s, {mib:.0} MiB at most (goal: {goal})");
-    }
-    Ok(())
-}
 
 /// Growth with a default run, and the time of a list.
 pub(super) fn history(options: &Options) -> Result<()> {
@@ -118,34 +80,4 @@ fn median_ms(calls: usize, command: impl Fn() -> Command) -> Result<f64> {
     };
     let times = (0..calls).map(time).collect::<Result<Vec<f64>>>()?;
     median(&times).context("no call")
-}
-
-/// Highest resident memory of a run in MiB, and its time in seconds. `VmHWM` is the kernel's own high-water mark,
-/// so looking at it now and then misses only what is used after the last look.
-fn watched(program: &Path, line: &str) -> Result<(f64, f64)> {
-    let begin = Instant::now();
-    let mut peak_kib: f64 = 0.0;
-    let mut command = rdsk_command(program);
-    command.args(line.split_whitespace()).stderr(Stdio::null());
-    looked_at(&mut command, |process| {
-        let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
-        peak_kib = peak_kib.max(high_water_kib(&status).unwrap_or(0.0));
-    })?;
-    Ok((peak_kib / 1024.0, begin.elapsed().as_secs_f64()))
-}
-
-fn high_water_kib(status: &str) -> Option<f64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_high_water_mark_is_read() {
-        assert_eq!(high_water_kib("Name:\trdsk\nVmHWM:\t   5124 kB\nVmRSS:\t 4000 kB\n"), Some(5124.0));
-        assert_eq!(high_water_kib("Name:\trdsk\n"), None);
-    }
 }

@@ -2,10 +2,10 @@
 //! nothing that existed before is touched.
 
 use crate::programs::{checked, rdsk_command};
-use crate::step::holds_within;
-use anyhow::{Context as _, Result, bail};
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use anyhow::{Context as _, Result};
+use rdsk_testkit::{ZramDevice, wait_until};
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -14,66 +14,38 @@ use tempfile::NamedTempFile;
 /// Small enough for the processor's caches, so that issuing I/O is compared and not the memory behind it.
 const BYTES: usize = 16 << 20;
 
-const ZRAM_CONTROL: &str = "/sys/class/zram-control";
-
 /// What is read: something of the benchmark's own, which goes away with it.
 pub(crate) struct BenchTarget {
     pub(crate) path: PathBuf,
     /// `direct` or `buffered`.
     pub(crate) io_path: &'static str,
     pub(crate) about: &'static str,
-    /// The number of a zram device.
-    zram: Option<u32>,
+    _device: Option<ZramDevice>,
     _file: Option<NamedTempFile>,
 }
 
 impl BenchTarget {
     /// A zram device full of data that does not compress.
     pub(crate) fn zram() -> Result<Self> {
-        if !rustix::process::geteuid().is_root() || !Path::new(ZRAM_CONTROL).exists() {
-            bail!("no zram device can be created: that needs root and the zram driver");
-        }
-        let number =
-            fs::read_to_string(format!("{ZRAM_CONTROL}/hot_add")).context("cannot add a zram device")?;
-        let number: u32 = number.trim().parse().context("hot_add gives a number")?;
-        let target = Self {
-            path: format!("/dev/zram{number}").into(),
+        let device = ZramDevice::create(BYTES).context("a zram device, which needs root and its driver")?;
+        Ok(Self {
+            path: device.path().to_owned(),
             io_path: "direct",
             about: "a zram device of 16 MiB, direct (it has no NOWAIT: io_uring gives every read to the kernel's workers)",
-            zram: Some(number),
+            _device: Some(device),
             _file: None,
-        };
-        fs::write(format!("/sys/block/zram{number}/disksize"), BYTES.to_string())?;
-        fill(&mut OpenOptions::new().write(true).open(&target.path)?)?;
-        Ok(target)
+        })
     }
 
     /// A file that is in the page cache as a whole.
     pub(crate) fn file() -> Result<Self> {
         let mut file = NamedTempFile::with_prefix("rdsk-bench-")?;
-        fill(file.as_file_mut())?;
+        io::copy(&mut File::open("/dev/urandom")?.take(BYTES as u64), file.as_file_mut())?;
+        file.as_file().sync_all()?;
         fs::read(file.path())?;
         let (path, about) = (file.path().to_owned(), "a page-cached file of 16 MiB, buffered");
-        Ok(Self { path, io_path: "buffered", about, zram: None, _file: Some(file) })
+        Ok(Self { path, io_path: "buffered", about, _device: None, _file: Some(file) })
     }
-}
-
-impl Drop for BenchTarget {
-    fn drop(&mut self) {
-        if let Some(number) = self.zram
-            && let Err(error) = fs::write(format!("{ZRAM_CONTROL}/hot_remove"), number.to_string())
-        {
-            eprintln!("cannot remove {}: {error}", self.path.display());
-        }
-    }
-}
-
-fn fill(file: &mut File) -> Result<()> {
-    let mut data = vec![0; BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut data)?;
-    file.write_all(&data)?;
-    file.sync_all()?;
-    Ok(())
 }
 
 /// Keeps a program and the kernel's workers for it on one processor, and others off it as far as possible.
@@ -136,7 +108,7 @@ impl Drop for Confinement {
 
 fn remove_group(group: &Path) {
     // A group is busy for a moment after its last program has gone.
-    if !holds_within(Duration::from_secs(1), || fs::remove_dir(group).is_ok()) {
+    if !wait_until(Duration::from_secs(1), || fs::remove_dir(group).is_ok()) {
         eprintln!("cannot remove {}", group.display());
     }
 }

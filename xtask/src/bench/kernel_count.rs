@@ -1,4 +1,4 @@
-//! What the kernel itself says that the BPF programs of a process took: their run time and calls (`bpf_stats_enabled`), which tell a
+//! What the kernel itself says that the BPF programs of a process took: their run time and calls (`bpf_stats_enabled`), which show a
 //! part of a thousand where rates scatter by a tenth.
 
 use crate::programs::looked_at;

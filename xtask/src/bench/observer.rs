@@ -1,5 +1,5 @@
 //! What counting costs: random direct reads of a zram device without the BPF programs and with them, in pairs, as fast as the device
-//! gives them in 4 KiB; and of any size the time that the programs took by the kernel's own count, which tells a part of a thousand
+//! gives them in 4 KiB; and of any size the time that the programs took by the kernel's own count, which shows a part of a thousand
 //! where rates scatter by a tenth. The processor moves the data, so that nothing waits and every nanosecond of the programs shows.
 
 use super::environment::BenchTarget;
@@ -68,7 +68,7 @@ fn counted_line(counting: &Counting, mut command: Command, block: &str, evidence
     let record = json(&output)?;
     let rate = figures(&record, evidence)?.rate;
     let (cell, visits) = cell_and_visits(&record)?;
-    // The kernel does not tell for which cell a program ran.
+    // The kernel does not say for which cell a program ran.
     let cells = record["cells"].as_array().into_iter().flatten();
     let elapsed_ns: f64 = cells.filter_map(|cell| cell.pointer("/result/elapsed_ns")?.as_f64()).sum();
     let share = took_ns as f64 / elapsed_ns;
@@ -81,7 +81,7 @@ fn counted_line(counting: &Counting, mut command: Command, block: &str, evidence
     ))
 }
 
-/// What one run told.
+/// What one run said.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Run {
     /// I/Os per second.

@@ -174,7 +174,7 @@ const KINDS: [(Noise, Option<Option<f64>>); 9] = [
 pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let mut equal = Table::new("Two runs of the same device", ["noise"].into_iter().chain(HEAD));
     let head =
-        ["noise", "trials", "found slower, %", "cells found slower, %", "median ± of the rates, %", "wanted"];
+        ["noise", "trials", "found slower, %", "tests found slower, %", "median ± of the rates, %", "wanted"];
     let mut unequal = Table::new("The second run of a device that is 5% slower", head);
     for (noise, looked_for) in KINDS {
         let factors: &[f64] = if looked_for.is_some() { &[1.0, SLOWER] } else { &[1.0] };

@@ -39,7 +39,7 @@ const KINDS: &[(Noise, Option<f64>)] = &[
     (FLICKER, None),
 ];
 
-/// One run of a cell: its interval (low, high and mean, as shares of the truth), and whether a finding tells of stalls.
+/// One run of a cell: its interval (low, high and mean, as shares of the truth), and whether a finding shows stalls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CellRun {
     interval: Option<(f64, f64, f64)>,
@@ -62,7 +62,7 @@ pub(crate) fn share_held(runs: &[CellRun]) -> f64 {
     share(held(runs), runs.len())
 }
 
-/// The share that held it, or whose page told of stalls.
+/// The share that held it, or whose page names stalls.
 pub(crate) fn share_held_or_told(runs: &[CellRun]) -> f64 {
     share(runs.iter().filter(|run| run.holds() || run.is_told).count(), runs.len())
 }
@@ -121,7 +121,7 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
             row.push(percent(share_held_or_told(&runs)));
             row.push(of_intervals(|(low, high, mean)| (high - low) / 2.0 / mean));
             row.push(of_intervals(|(_, _, mean)| (mean - 1.0).abs()));
-            // Stalls that are rarer than the visits of a cell cannot be in its interval: then the page must tell of them.
+            // Stalls that are rarer than the visits of a cell cannot be in its interval: then the page must name them.
             let share = if noise.mean < 1.0 { share_held_or_told(&runs) } else { share_held(&runs) };
             table.row(row, wanted.map(|wanted| share >= wanted));
         }

@@ -1,4 +1,4 @@
-//! Findings on simulated systems: how often each tells of something that is not there, and how often it tells of what is.
+//! Findings on simulated systems: how often each shows something that is not there, and how often it shows what is.
 
 use super::systems::{
     AR_90, AR_99, FLICKER, INDEPENDENT, LEVELS, LONG_STALLS, Luns, Noise, SHORT_STALLS, SINE, STEADY,
@@ -73,7 +73,7 @@ pub(crate) fn row(
     table.row(row, Some(holds));
 }
 
-/// The noises that are stationary and have nothing to tell of.
+/// The noises that are stationary and have nothing to show.
 const STATIONARY: [Noise; 7] = [STEADY, INDEPENDENT, AR_90, AR_99, FLICKER, LEVELS, SINE];
 
 /// Findings that are true of a system: two levels are two speeds in time, and writes fill the fast part of a flash drive.
@@ -124,7 +124,7 @@ pub(crate) fn true_ones() -> Vec<True> {
     let drifting = || Luns::memory(&INDEPENDENT).with("pace.drift = { to = 0.8, over_ns = 60_000_000_000 }");
     let slowly = Luns::memory(&INDEPENDENT).with("pace.drift = { to = 0.8, over_ns = 380_000_000_000 }");
     let late = || Luns::memory(&STEADY).with("late = { share = 0.1, by_ns = 3_000_000 }");
-    let step = || Luns::platter([110, 100], &STEADY);
+    let step = || Luns::platter([120, 100], &STEADY);
     let system = |what, luns, command, code| True { what, luns, command, code };
     vec![
         system("a drift of 20% over 60 s, independent noise of 10%", drifting(), "run", "drift"),
@@ -136,8 +136,8 @@ pub(crate) fn true_ones() -> Vec<True> {
         ),
         system("10% of the I/Os 3 ms later", late(), "run", "latency-bands"),
         system("10% of the I/Os 3 ms later", late(), "zones", "latency-bands"),
-        system("a step of 10% in the middle of a disk", step(), "run", "speed-by-position"),
-        system("a step of 10% in the middle of a disk", step(), "zones", "speed-by-position"),
+        system("a step of 20% in the middle of a disk", step(), "run", "speed-by-position"),
+        system("a step of 20% in the middle of a disk", step(), "zones", "speed-by-position"),
         system("a stall of 1 s each 10 s", Luns::memory(&stall), "run", "stalls"),
         system("stalls of 0.1 to 0.5 s each 1 to 5 s", Luns::memory(&SHORT_STALLS), "run", "stalls"),
         system("stalls of 0.5 to 2 s each 5 to 20 s", Luns::memory(&LONG_STALLS), "run", "stalls"),
@@ -147,7 +147,7 @@ pub(crate) fn true_ones() -> Vec<True> {
 /// True findings.
 pub(crate) fn power(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let head = ["what is there", "command", "finding", "runs", "found, %", "wanted"];
-    let mut table = Table::new("Runs that tell of what is there", head);
+    let mut table = Table::new("Runs with a true finding", head);
     for system in true_ones() {
         let runs = system.is_found(campaign, seeds)?;
         let power = share(runs.iter().filter(|is_found| **is_found).count(), runs.len());

@@ -5,11 +5,11 @@ use super::compare::{self, Outcome};
 use super::table::Table;
 use super::trials::Campaign;
 use super::{equal, findings};
-use crate::loop_device::LoopDevice;
 use crate::programs::{self, release};
 use anyhow::{Result, ensure};
 use rdsk_model::Record;
 use rdsk_stats::rng::SplitMix64;
+use rdsk_testkit::{DirectIo, LoopDevice};
 use std::fs::File;
 use std::io::Write as _;
 use std::ops::Range;
@@ -56,6 +56,11 @@ impl Files {
     fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
+
+    /// A loop device over a file, which reads and writes past the page cache.
+    fn loop_device(&self, name: &str) -> Result<LoopDevice> {
+        Ok(LoopDevice::builder().over(self.path(name)).direct_io(DirectIo::On).create()?)
+    }
 }
 
 /// Two equal files in one run.
@@ -78,11 +83,15 @@ pub(crate) fn equal_files(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec
 pub(crate) fn compared(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let program = release("rdsk")?;
     let files = Files::make(&["backing"])?;
-    let device = LoopDevice::over(&files.path("backing"), true)?;
+    let device = files.loop_device("backing")?;
     let mut trials = Vec::new();
     for seed in seeds.clone() {
         let run = || {
-            record(campaign, &program, &format!("run {} --rw read --budget 5s --seed {seed}", device.path))
+            record(
+                campaign,
+                &program,
+                &format!("run {} --rw read --budget 5s --seed {seed}", device.path().display()),
+            )
         };
         let outcome = Outcome::of_runs(&run()?, &run()?);
         println!("seed {seed}: {outcome:?}");
@@ -97,9 +106,11 @@ pub(crate) fn compared(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Ta
 pub(crate) fn false_findings(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let program = release("rdsk")?;
     let files = Files::make(&["file", "backing"])?;
-    let device = LoopDevice::over(&files.path("backing"), true)?;
-    let targets =
-        [("a file", files.path("file").display().to_string()), ("a loop device", device.path.clone())];
+    let device = files.loop_device("backing")?;
+    let targets = [
+        ("a file", files.path("file").display().to_string()),
+        ("a loop device", device.path().display().to_string()),
+    ];
     let mut runs: [Vec<Vec<&'static str>>; 2] = [Vec::new(), Vec::new()];
     for seed in seeds.clone() {
         for ((_, target), runs) in targets.iter().zip(&mut runs) {

@@ -92,7 +92,7 @@ fn one_device_as_both_command_lines_is_not_called_different() {
     }
 }
 
-/// Runs that told of what was not there: a step between passes that came two and two, each pair in one of two levels, and two
+/// Runs that reported what was not there: a step between passes that came two and two, each pair in one of two levels, and two
 /// speeds of a sine.
 #[test]
 fn levels_are_no_step_between_passes_and_a_sine_is_not_two_speeds() {

@@ -9,10 +9,7 @@ use std::collections::BTreeSet;
 /// How the paragraph with the counts begins.
 const PARAGRAPH: &str = "How much of this is prediction: ";
 
-/// The page with its counts.
-///
-/// # Errors
-/// When a row is not marked as fitted although a figure names it, or is although none does.
+/// The page with its counts. Errors: when a row is not marked as fitted although a figure names it, or is although none does.
 pub(super) fn settled(page: &str) -> Result<String> {
     let figures = figures(page)?;
     let (choices, mut fitted) = fits(&figures);
@@ -45,7 +42,7 @@ fn figures(page: &str) -> Result<Vec<Figure>> {
     for name in words.filter_map(|word| word.strip_prefix("sim:")) {
         let text = rdsk_disk::source(name).with_context(|| format!("no system is named {name}"))?;
         for figure in rdsk_disk::figures(name, text)? {
-            if !figures.iter().any(|known| known.key == figure.key && known.system == figure.system) {
+            if !figures.iter().any(|earlier| earlier.key == figure.key && earlier.system == figure.system) {
                 figures.push(figure);
             }
         }

@@ -21,10 +21,7 @@ impl<'p> Records<'p> {
         Self { program, measured: BTreeMap::new() }
     }
 
-    /// Those of these command lines, in their order.
-    ///
-    /// # Errors
-    /// When one fails.
+    /// Those of these command lines, in their order. Errors: when one fails.
     pub(super) fn of(&mut self, commands: &[&str]) -> Result<Vec<&Value>> {
         for command in commands {
             if !self.measured.contains_key(*command) {
@@ -108,7 +105,7 @@ pub(super) fn zones(records: &[&Value], _: &str, what: &str) -> f64 {
         "MiB/s at the inner end" => inner / f64::from(1 << 20),
         "outer rate over inner rate; the curve falls" => outer / inner,
         "% of the I/Os in a latency band" => {
-            let bands = zones.latency_bands.iter().flat_map(|found| &found.bands);
+            let bands = zones.latency_bands.iter().flat_map(|bands| &bands.bands);
             bands.map(|band| band.share * 100.0).sum()
         }
         "% of the time in which the disk is busy" => zones.busy_share.map_or(f64::NAN, |share| share * 100.0),

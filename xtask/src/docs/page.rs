@@ -2,7 +2,7 @@
 //! figure of the report:
 //!
 //! ```text
-//! | cell | report | rdsk | error | allowed | row is |
+//! | test | report | rdsk | error | allowed | row is |
 //! | w/s | 13006.1 | 13075 | +0.5 % | ±10 % | fitted |
 //! ```
 //!
@@ -37,7 +37,7 @@ impl<'p> Row<'p> {
     pub(super) fn read(line: &'p str) -> Option<Self> {
         let columns: Vec<&str> = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").collect();
         let [what, printed, _, _, allowed, basis] = columns[..] else { return None };
-        (what != "cell").then(|| Self { what, report: printed.parse().ok(), printed, allowed, basis })
+        (what != "test").then(|| Self { what, report: printed.parse().ok(), printed, allowed, basis })
     }
 
     /// Whether the report says anything that it is compared with.
@@ -159,7 +159,7 @@ mod tests {
         let row = Row::read("| x | 1.3 | – | – | within 2x | fitted |").unwrap();
         assert_eq!(row.filled(1.291), "| x | 1.3 | 1.291 | 0.99x | within 2x | fitted |");
         for line in
-            ["| cell | report | rdsk | error | allowed | row is |", "|---|---:|---:|---:|---:|---|", ""]
+            ["| test | report | rdsk | error | allowed | row is |", "|---|---:|---:|---:|---:|---|", ""]
         {
             assert_eq!(Row::read(line), None);
         }

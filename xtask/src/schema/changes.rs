@@ -41,7 +41,7 @@ fn alternatives<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Node> {
 
 /// The names of the types that a value may have.
 fn kinds(nodes: &[&Node]) -> BTreeSet<String> {
-    let of = |node: &&Node| match node.get("type") {
+    let kinds_of_node = |node: &&Node| match node.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         Some(Value::String(kind)) => vec![kind.clone()],
         _ if node.contains_key("const") || node.contains_key("enum") => vec!["string".to_owned()],
@@ -50,7 +50,7 @@ fn kinds(nodes: &[&Node]) -> BTreeSet<String> {
     match nodes {
         // `true`, which is a schema without a word.
         [] => BTreeSet::from(["anything".to_owned()]),
-        _ => nodes.iter().flat_map(of).collect(),
+        _ => nodes.iter().flat_map(kinds_of_node).collect(),
     }
 }
 

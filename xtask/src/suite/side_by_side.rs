@@ -57,7 +57,7 @@ struct Queue {
 
 impl Queue {
     fn new(mut programs: Vec<TestProgram>) -> Self {
-        let place = |name: &str| LONGEST_FIRST.iter().position(|one| *one == name);
+        let place = |name: &str| LONGEST_FIRST.iter().position(|program_name| *program_name == name);
         programs.sort_by_key(|program| place(&program.name).unwrap_or(LONGEST_FIRST.len()));
         Self { waiting: programs, guest_runs: false }
     }
@@ -91,24 +91,24 @@ pub(crate) fn run(
 ) -> Vec<Ended> {
     let deadline = Instant::now() + limit;
     let queue = Mutex::new(Queue::new(programs));
-    let all = Mutex::new(Vec::new());
+    let ended_programs = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..LANES {
             scope.spawn(|| {
                 loop {
                     // Not in the condition of `while let`, which would hold the lock while the program runs.
                     let Some(program) = lock(&queue).take() else { return };
-                    let (ended, lines) = one(&program, variables, deadline, interrupted);
+                    let (ended, lines) = run_program(&program, variables, deadline, interrupted);
                     lock(&queue).ended(&program);
                     // One prints at a time.
-                    let mut all = lock(&all);
+                    let mut ended_programs = lock(&ended_programs);
                     on_end(&ended, &lines);
-                    all.push(ended);
+                    ended_programs.push(ended);
                 }
             });
         }
     });
-    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+    ended_programs.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -116,7 +116,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// One program to its end, and what it printed.
-fn one(
+fn run_program(
     program: &TestProgram,
     variables: &[(&str, String)],
     deadline: Instant,

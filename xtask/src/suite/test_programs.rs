@@ -41,18 +41,8 @@ impl TestProgram {
         command
     }
 
-    /// Each test of a part by its name, with the command that runs it alone.
-    pub(crate) fn each_test(&self) -> impl Iterator<Item = (&str, Command)> {
-        self.arguments.iter().filter(|argument| *argument != "--exact").map(|name| {
-            let alone = Self { arguments: vec!["--exact".to_owned(), name.clone()], ..self.clone() };
-            (name.as_str(), alone.command())
-        })
-    }
-
-    /// A part for each file, so that the longest begin first and no lane waits for one process with most of the tests.
-    ///
-    /// # Errors
-    /// When the program does not list its tests.
+    /// A part for each file, so that the longest begin first and no lane waits for one process with most of the tests. Errors: when the
+    /// program does not list its tests.
     fn by_file(self) -> Result<Vec<Self>> {
         if !self.name.ends_with(MERGED) {
             return Ok(vec![self]);
@@ -87,10 +77,8 @@ impl TestProgram {
     }
 }
 
-/// Builds the tests, where cargo finds that necessary, and lists their programs; the tests in the documentation count as one.
-///
-/// # Errors
-/// When they cannot be built, or cargo lists none.
+/// Builds the tests, where cargo finds that necessary, and lists their programs; the tests in the documentation count as one. Errors: when
+/// they cannot be built, or cargo lists none.
 pub(crate) fn build(root: &Path, limit: Duration, interrupted: &AtomicBool) -> Result<Vec<TestProgram>> {
     let format = "--message-format=json-render-diagnostics";
     let mut command =
@@ -125,7 +113,7 @@ fn listed(messages: &[Value]) -> Result<Vec<TestProgram>> {
     let built = messages.iter().filter(|message| message["reason"] == "compiler-artifact");
     let (tests, others): (Vec<&Value>, Vec<&Value>) = built
         .filter(|message| message["executable"].is_string())
-        .partition(|one| one["profile"]["test"] == true);
+        .partition(|artifact| artifact["profile"]["test"] == true);
     tests.into_iter().map(|test| program(test, &others)).collect()
 }
 
@@ -143,9 +131,9 @@ fn program(test: &Value, others: &[&Value]) -> Result<TestProgram> {
         ("CARGO_MANIFEST_DIR".to_owned(), directory.clone()),
         ("CARGO_MANIFEST_PATH".to_owned(), manifest),
     ];
-    for one in others.iter().filter(|one| one["package_id"] == test["package_id"]) {
-        let name = format!("CARGO_BIN_EXE_{}", text(&one["target"]["name"])?);
-        variables.push((name, text(&one["executable"])?.into()));
+    for binary in others.iter().filter(|other| other["package_id"] == test["package_id"]) {
+        let name = format!("CARGO_BIN_EXE_{}", text(&binary["target"]["name"])?);
+        variables.push((name, text(&binary["executable"])?.into()));
     }
     if let Some(rdsk) = others.iter().find(|artifact| artifact["target"]["name"] == "rdsk") {
         variables.push((BUILT.to_owned(), text(&rdsk["executable"])?.into()));
@@ -227,9 +215,6 @@ mod tests {
             ("rdsk --test it ba::", vec!["--exact", "ba::four"]),
         ];
         assert_eq!(shown, expected);
-        let alone: Vec<(&str, Command)> = parts[0].each_test().collect();
-        assert_eq!(alone.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["a::one", "a::three"]);
-        assert_eq!(alone[1].1.get_args().collect::<Vec<_>>(), ["--exact", "a::three"]);
         assert!(TestProgram::script("rdsk --test it", "echo 'one: test'").by_file().is_err());
         assert!(TestProgram::script("rdsk --test it", "false").by_file().is_err());
         assert_eq!(TestProgram::script("rdsk --test guest", script).by_file().unwrap().len(), 1);

@@ -42,7 +42,7 @@ impl Evenness {
 
 /// Of a cell; `None` for a single stream and with too few rounds. Streams that failed are left out. `p_adjusted` is not
 /// corrected yet.
-pub(super) fn of(cell: &CellRecord) -> Option<Evenness> {
+pub(super) fn evenness(cell: &CellRecord) -> Option<Evenness> {
     let rounds: Vec<Vec<StreamRate>> =
         super::visits_by_round(cell).values().filter_map(|visits| rates(cell, visits)).collect();
     let indices: Vec<f64> = rounds.iter().map(|round| index(round)).collect();
@@ -51,7 +51,8 @@ pub(super) fn of(cell: &CellRecord) -> Option<Evenness> {
     }
     let interval = mean_interval(&indices)?;
     let of_each = |end: fn(f64, f64) -> f64| {
-        let ends = rounds.iter().filter_map(|round| round.iter().map(|one| one.bytes_per_s).reduce(end));
+        let ends =
+            rounds.iter().filter_map(|round| round.iter().map(|stream| stream.bytes_per_s).reduce(end));
         mean(&ends.collect::<Vec<f64>>())
     };
     Some(Evenness {

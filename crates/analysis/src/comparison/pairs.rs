@@ -19,7 +19,7 @@ pub(super) struct Pair<'a> {
 }
 
 /// The pairs of one experiment.
-pub(super) fn of(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
+pub(super) fn pairs(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
     let cells: Vec<&CellRecord> =
         record.cells.iter().filter(|cell| cell.experiment == experiment && ran(cell)).collect();
     let page_bytes = page_bytes(record);
@@ -28,8 +28,8 @@ pub(super) fn of(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
         Experiment::Dd | Experiment::Fio => Vec::new(),
         Experiment::Scale => [streams(&cells), blocks(&cells)].concat(),
         _ => [
-            paths(&cells),
-            dontcache(&cells),
+            of_paths(&cells, Kind::Paths, IoPath::Direct, &[IoPath::Buffered]),
+            of_paths(&cells, Kind::DontCache, IoPath::DontCache, &[IoPath::Buffered, IoPath::Direct]),
             durable(&cells),
             shifts(&cells, page_bytes),
             targets(&cells),
@@ -40,26 +40,13 @@ pub(super) fn of(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
 }
 
 impl<'a> Pair<'a> {
-    fn of(kind: Kind, cell: &'a CellRecord, base: &'a CellRecord, measure: Measure) -> Self {
+    fn new(kind: Kind, cell: &'a CellRecord, base: &'a CellRecord, measure: Measure) -> Self {
         Self { kind, cell, base, measure, against: 1.0 }
     }
 }
 
-fn paths<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
-    pairs_of_paths(cells, Kind::Paths, IoPath::Direct, &[IoPath::Buffered])
-}
-
-fn dontcache<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
-    pairs_of_paths(cells, Kind::DontCache, IoPath::DontCache, &[IoPath::Buffered, IoPath::Direct])
-}
-
 /// The cells of one path, each with those that differ from it in nothing but that they are on another one.
-fn pairs_of_paths<'a>(
-    cells: &[&'a CellRecord],
-    kind: Kind,
-    path: IoPath,
-    others: &[IoPath],
-) -> Vec<Pair<'a>> {
+fn of_paths<'a>(cells: &[&'a CellRecord], kind: Kind, path: IoPath, others: &[IoPath]) -> Vec<Pair<'a>> {
     let of_device: Vec<&CellRecord> = cells.iter().copied().filter(|cell| measures_path(cell)).collect();
     let on = |path: IoPath| of_device.iter().copied().filter(move |cell| cell.workload.path == path);
     let pair = |cell: &'a CellRecord, other: IoPath| {
@@ -68,7 +55,7 @@ fn pairs_of_paths<'a>(
             base.workload.cache != CacheState::Warm
                 && cell.workload.differs_only_in_path(&over_span_of(&base.workload, &cell.workload))
         };
-        Some(Pair::of(kind, cell, on(other).find(is_twin)?, Measure::UntilStable))
+        Some(Pair::new(kind, cell, on(other).find(is_twin)?, Measure::UntilStable))
     };
     on(path).flat_map(|cell| others.iter().filter_map(move |&other| pair(cell, other))).collect()
 }
@@ -91,7 +78,7 @@ fn durable<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
     let pair = |durable: &&'a CellRecord| {
         let wanted = Workload { sync: Sync::None, ..durable.workload.clone() };
         let plain = cells.iter().filter(is_direct_write).find(|cell| is_like(&cell.workload, &wanted))?;
-        Some(Pair::of(Kind::Durable, plain, durable, Measure::Elapsed))
+        Some(Pair::new(Kind::Durable, plain, durable, Measure::Elapsed))
     };
     durable.filter_map(pair).collect()
 }
@@ -106,7 +93,7 @@ fn shifts<'a>(cells: &[&'a CellRecord], page_bytes: u64) -> Vec<Pair<'a>> {
             let wanted = Workload { shift_bytes: 0, align_bytes, ..shifted.workload.clone() };
             is_like(&cell.workload, &wanted) && stays_in_its_pages(&cell.workload, page_bytes)
         })?;
-        Some(Pair::of(Kind::Shift, aligned, shifted, Measure::Elapsed))
+        Some(Pair::new(Kind::Shift, aligned, shifted, Measure::Elapsed))
     };
     shifted.filter_map(pair).collect()
 }
@@ -115,7 +102,7 @@ fn shifts<'a>(cells: &[&'a CellRecord], page_bytes: u64) -> Vec<Pair<'a>> {
 fn memory<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
     let of_device: Vec<&CellRecord> = cells.iter().copied().filter(|cell| reached_device(cell)).collect();
     let pair = |cell: &&'a CellRecord| {
-        Some(Pair::of(Kind::Memory, cell, twin_on_pages(&of_device, cell)?, Measure::Elapsed))
+        Some(Pair::new(Kind::Memory, cell, twin_on_pages(&of_device, cell)?, Measure::Elapsed))
     };
     of_device.iter().filter_map(pair).collect()
 }
@@ -130,7 +117,7 @@ pub(super) fn twin_on_pages<'a>(cells: &[&'a CellRecord], cell: &CellRecord) -> 
 }
 
 /// Each cell of a further target with the same cell of the first: what both were asked for in turn, wherever the bytes came
-/// from, as long as somebody moved them and memory was not asked for.
+/// from, as long as a program moved them and memory was not asked for.
 fn targets<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
     let target = |cell: &CellRecord| cell.workload.targets.first().copied();
     let first = cells.iter().filter_map(|cell| target(cell)).min();
@@ -145,7 +132,7 @@ fn targets<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
     let pair = |cell: &&'a CellRecord| {
         let is_twin = |other: &&&CellRecord| target(other) == first && other.name() == cell.name();
         let base = cells.iter().filter(moves_bytes).find(is_twin)?;
-        Some(Pair::of(Kind::Targets, cell, base, Measure::UntilStable))
+        Some(Pair::new(Kind::Targets, cell, base, Measure::UntilStable))
     };
     cells.iter().filter(moves_bytes).filter(|cell| target(cell) != first).filter_map(pair).collect()
 }
@@ -196,7 +183,7 @@ fn streams<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
     let lines = lines(cells, |workload| workload.block_bytes, |workload| u64::from(workload.streams));
     let step = |pair: &[&'a CellRecord]| {
         let against = enough_ratio(pair[0].workload.streams, pair[1].workload.streams);
-        Pair { against, ..Pair::of(Kind::Streams, pair[1], pair[0], Measure::Together) }
+        Pair { against, ..Pair::new(Kind::Streams, pair[1], pair[0], Measure::Together) }
     };
     lines.iter().flat_map(|cells| cells.windows(2).map(step)).collect()
 }
@@ -208,7 +195,7 @@ fn blocks<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
     let lines = lines(&sound, |workload| workload.streams, |workload| workload.block_bytes);
     let pairs = |cells: &Vec<&'a CellRecord>| -> Vec<Pair<'a>> {
         let Some((first, others)) = cells.split_first() else { return Vec::new() };
-        others.iter().map(|cell| Pair::of(Kind::Blocks, cell, first, Measure::Together)).collect()
+        others.iter().map(|cell| Pair::new(Kind::Blocks, cell, first, Measure::Together)).collect()
     };
     lines.iter().flat_map(pairs).collect()
 }

@@ -16,9 +16,9 @@ fn paths(direct: CellRecord, buffered: CellRecord) -> Record {
 
 fn only(record: &Record) -> Result<Ratio, NoRatio> {
     let analysis = Analysis::of(record);
-    let found: Vec<&Comparison<'_>> = analysis.comparisons(Kind::Paths).collect();
-    assert_eq!(found.len(), 1, "{found:#?}");
-    found[0].ratio
+    let comparisons: Vec<&Comparison<'_>> = analysis.comparisons(Kind::Paths).collect();
+    assert_eq!(comparisons.len(), 1, "{comparisons:#?}");
+    comparisons[0].ratio
 }
 
 #[test]
@@ -33,12 +33,15 @@ fn a_ratio_is_that_of_the_rounds_that_both_had() {
         let half = cell.result.visits[1].clone();
         cell.result.visits.push(half);
     });
-    let (one, two) =
+    let (first, two) =
         (only(&paths(direct, buffered.clone())).unwrap(), only(&paths(longer, buffered)).unwrap());
-    assert_eq!(one, two);
-    assert_eq!(one.rounds, 6);
-    assert!(one.low < 0.5 && 0.5 < one.high && one.high / one.low < 1.04 && one.is_sure(), "{one:?}");
-    let turned = one.turned();
+    assert_eq!(first, two);
+    assert_eq!(first.rounds, 6);
+    assert!(
+        first.low < 0.5 && 0.5 < first.high && first.high / first.low < 1.04 && first.is_sure(),
+        "{first:?}"
+    );
+    let turned = first.turned();
     assert!(turned.low < 2.0 && 2.0 < turned.high && turned.mean > 1.99, "{turned:?}");
 }
 
@@ -56,7 +59,7 @@ fn the_warm_up_is_no_part_of_a_ratio() {
         let ratio = ratio_of(&warm, &base, measure).unwrap();
         assert!((ratio.mean - 1.0).abs() < 1e-3, "{measure:?}: {ratio:?}");
     }
-    // A Record that does not tell its bytes leaves it in.
+    // A Record that does not show its bytes leaves it in.
     let untold = with(warm, |cell| cell.result.warmup_bytes = None);
     let ratio = ratio_of(&untold, &base, Measure::Elapsed).unwrap();
     assert!((ratio.mean - 1.4_f64.powf(1.0 / 6.0)).abs() < 1e-3, "{ratio:?}");
@@ -78,7 +81,7 @@ fn few_rounds_and_few_ios_are_too_few() {
     assert_eq!(short(2, 600), Err(NoRatio::Rounds(2)));
     assert_eq!(short(6, 3), Err(NoRatio::Ios(3)));
     assert!(short(3, 4).is_ok());
-    // A Record that does not tell its rounds has all visits in one.
+    // A Record that does not show its rounds has all visits in one.
     let untold = [("d", IoPath::Direct), ("b", IoPath::Buffered)].map(|(id, path)| {
         with(in_rounds(reads(id, path, SECOND)), |cell| {
             cell.result.visits.iter_mut().for_each(|visit| visit.round = 0);
@@ -86,7 +89,7 @@ fn few_rounds_and_few_ios_are_too_few() {
     });
     let [direct, buffered] = untold;
     let too_few = only(&paths(direct, buffered)).unwrap_err();
-    assert_eq!(too_few.words(), "1 round on both sides, and a comparison needs 3");
+    assert_eq!(too_few.words(), "1 repeat on both sides, and a comparison needs 3");
     assert_eq!(NoRatio::Ios(3).words(), "3 I/Os on one side, and a comparison needs 4");
 }
 
@@ -105,13 +108,13 @@ fn cells_of_two_sittings_are_not_compared() {
         only(&paths(direct, buffered))
     };
     assert_eq!(cells(&|_| 1, &|_| 0), Err(NoRatio::Sittings));
-    assert_eq!(NoRatio::Sittings.words(), "measured in two sittings");
+    assert_eq!(NoRatio::Sittings.words(), "measured in two runs");
     assert_eq!(cells(&|_| 1, &|_| 1), cells(&|_| 0, &|_| 0), "both were taken over");
     // Rounds that were in part made then, and in part now: those of the longer sitting count.
-    let of = |round: u32| u32::from(round < 2);
-    assert_eq!(cells(&of, &of).unwrap().rounds, 4);
-    assert_eq!(cells(&|round| u32::from(round < 3), &of).unwrap().rounds, 3);
-    assert_eq!(cells(&|round| u32::from(round < 4), &of), Err(NoRatio::Sittings));
+    let errors_until = |round: u32| u32::from(round < 2);
+    assert_eq!(cells(&errors_until, &errors_until).unwrap().rounds, 4);
+    assert_eq!(cells(&|round| u32::from(round < 3), &errors_until).unwrap().rounds, 3);
+    assert_eq!(cells(&|round| u32::from(round < 4), &errors_until), Err(NoRatio::Sittings));
 }
 
 #[test]
@@ -162,23 +165,23 @@ fn what_was_read_ahead_and_not_used_leaves_the_ratio_unsure() {
     // Beyond what it explains, the direct path is faster all the same.
     let beyond = compared(150, quarter_more, false);
     assert!(beyond.outcome() == Outcome::Faster && beyond.low < 1.4, "{beyond:?}");
-    let (known, other) = (compared(108, None, true), compared(108, quarter_more, true));
-    assert!((known.low - other.low).abs() < 1e-9 && (other.high / known.high - 1.25).abs() < 1e-3);
+    let (certain, other) = (compared(108, None, true), compared(108, quarter_more, true));
+    assert!((certain.low - other.low).abs() < 1e-9 && (other.high / certain.high - 1.25).abs() < 1e-3);
 }
 
 #[test]
 fn sequential_cells_may_have_other_spans_and_random_ones_not() {
-    let found = |pattern, span_bytes| {
-        let of = |id, path, span_bytes| {
+    let count = |pattern, span_bytes| {
+        let cell_of = |id, path, span_bytes| {
             with(in_rounds(reads(id, path, SECOND)), |cell| {
                 (cell.workload.pattern, cell.workload.span_bytes) = (pattern, span_bytes);
             })
         };
-        let record = paths(of("d", IoPath::Direct, 1 << 30), of("b", IoPath::Buffered, span_bytes));
+        let record = paths(cell_of("d", IoPath::Direct, 1 << 30), cell_of("b", IoPath::Buffered, span_bytes));
         Analysis::of(&record).comparisons(Kind::Paths).count()
     };
-    assert_eq!(found(Pattern::Sequential, 1 << 32), 1);
-    assert_eq!((found(Pattern::Random, 1 << 32), found(Pattern::Random, 1 << 30)), (0, 1));
+    assert_eq!(count(Pattern::Sequential, 1 << 32), 1);
+    assert_eq!((count(Pattern::Random, 1 << 32), count(Pattern::Random, 1 << 30)), (0, 1));
 }
 
 #[test]
@@ -203,12 +206,12 @@ fn the_comparisons_of_an_experiment_are_corrected_together() {
     };
     let cells = vec![write("a", 4096), slower("bb", 4096), write("c", 8192), slower("dd", 8192)];
     let both = record(vec![disk()], cells.clone());
-    let one = record(vec![disk()], cells[..2].to_vec());
+    let uncorrected = record(vec![disk()], cells[..2].to_vec());
     let first = |record: &Record| {
         let analysis = Analysis::of(record);
         analysis.comparisons(Kind::Durable).next().unwrap().ratio.unwrap()
     };
-    let (corrected, alone) = (first(&both), first(&one));
+    let (corrected, alone) = (first(&both), first(&uncorrected));
     assert_eq!((corrected.low, corrected.high), (alone.low, alone.high));
     assert!(alone.p_adjusted > 0.0 && alone.p_adjusted < corrected.p_adjusted, "{alone:?} {corrected:?}");
 }
@@ -232,21 +235,23 @@ fn the_same_cell_of_two_targets_is_compared() {
         )
     };
     let second = rdsk_model::Target { index: 1, ..disk() };
-    let found = |slower_ns| {
+    let ratios = |slower_ns| {
         let record = record(
             vec![disk(), second.clone()],
             vec![read(0, "d", SECOND), cached(0), read(1, "b", slower_ns), cached(1)],
         );
         let analysis = Analysis::of(&record);
-        let all: Vec<_> =
-            analysis.comparisons(Kind::Targets).map(|one| (one.cell.id.clone(), one.ratio)).collect();
-        let [(id, ratio)] = &all[..] else { panic!("{all:?}") };
+        let compared: Vec<_> = analysis
+            .comparisons(Kind::Targets)
+            .map(|comparison| (comparison.cell.id.clone(), comparison.ratio))
+            .collect();
+        let [(id, ratio)] = &compared[..] else { panic!("{compared:?}") };
         assert_eq!(id, "paths/read/direct@1");
         ratio.unwrap()
     };
-    let tenth = found(SECOND / 9 * 10);
+    let tenth = ratios(SECOND / 9 * 10);
     assert!(tenth.is_sure() && tenth.low < 0.9 && 0.9 < tenth.high && tenth.high < 0.95, "{tenth:?}");
-    let equal = found(SECOND);
+    let equal = ratios(SECOND);
     assert!(!equal.is_sure() && equal.low <= 1.0 && 1.0 <= equal.high, "{equal:?}");
 }
 
@@ -271,13 +276,13 @@ fn uneven_service_shows_round_by_round() {
             }
         })
     };
-    let found = |ahead| {
+    let comparisons_ahead = |ahead| {
         let record = record(vec![disk()], vec![uneven(ahead)]);
         let analysis = Analysis::of(&record);
         let point = &analysis.scale()[0].lines[0].points[0];
         (point.evenness.unwrap(), point.fairness.unwrap().jain)
     };
-    let (evenness, of_sums) = found(400);
+    let (evenness, of_sums) = comparisons_ahead(400);
     assert!(evenness.is_unfair() && of_sums > 0.99, "{evenness:?}, {of_sums}");
     assert!(
         evenness.low < evenness.mean && evenness.mean < evenness.high && evenness.high < UNFAIR,
@@ -286,7 +291,7 @@ fn uneven_service_shows_round_by_round() {
     // The ends are those of each round, and both streams are on one target.
     assert!(evenness.fastest == 400.0 && (100.0..110.0).contains(&evenness.slowest), "{evenness:?}");
     assert!(evenness.on_one_target == Some(evenness.mean) && !evenness.is_fair_on_each_target());
-    let (evenness, _) = found(110);
+    let (evenness, _) = comparisons_ahead(110);
     assert!(!evenness.is_unfair(), "{evenness:?}");
 }
 

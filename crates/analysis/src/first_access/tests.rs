@@ -165,7 +165,7 @@ fn first_and_later_blocks_of_the_same_visits_are_told_apart() {
 /// A short run on a busy machine: a dozen first writes of 20 ms among a few later ones of 0.4 to 2.7 ms.
 #[test]
 fn few_ios_are_enough_where_each_visit_shows_a_large_cost() {
-    let seen = |visits: [(u64, u64, u64); 2]| {
+    let shown_count = |visits: [(u64, u64, u64); 2]| {
         let cell = with(laid_out("r", Op::Read, &vec![steady(20, 1.0); 2]), |cell| {
             cell.workload.pattern = Pattern::Random;
             for (visit, (first_ops, later_ops, later_ns)) in cell.result.visits.iter_mut().zip(visits) {
@@ -176,9 +176,9 @@ fn few_ios_are_enough_where_each_visit_shows_a_large_cost() {
         });
         shown(&[cell]).len()
     };
-    assert_eq!(seen([(5, 3, 432_127), (4, 7, 1_122_303)]), 1);
-    assert_eq!(seen([(5, 3, 432_127), (4, 7, 7_000_000)]), 0, "one visit alone is chance");
-    assert_eq!(seen([(5, 2, 432_127), (4, 7, 1_122_303)]), 0);
+    assert_eq!(shown_count([(5, 3, 432_127), (4, 7, 1_122_303)]), 1);
+    assert_eq!(shown_count([(5, 3, 432_127), (4, 7, 7_000_000)]), 0, "one visit alone is chance");
+    assert_eq!(shown_count([(5, 2, 432_127), (4, 7, 1_122_303)]), 0);
 }
 
 /// Memory, limits and other programs make differences of their own.
@@ -220,7 +220,7 @@ fn zones_are_those_of_later_passes() {
 
 #[test]
 fn a_layout_that_takes_much_longer_than_later_writes_is_a_first_write() {
-    let of = |layout_ms: u64| {
+    let factor_of = |layout_ms: u64| {
         let target = rdsk_model::Target {
             laid_out: Some(rdsk_model::LaidOut { bytes: 100 * MIB, elapsed_ns: 100 * layout_ms * 1_000_000 }),
             made_by_rdsk: true,
@@ -235,6 +235,6 @@ fn a_layout_that_takes_much_longer_than_later_writes_is_a_first_write() {
         let record = record(vec![target], vec![cell]);
         of_layouts(&record).first().map(|(_, cost)| cost.first_bytes_per_s / MIB as f64)
     };
-    assert_eq!(of(20), Some(50.0));
-    assert_eq!(of(4), None);
+    assert_eq!(factor_of(20), Some(50.0));
+    assert_eq!(factor_of(4), None);
 }

@@ -10,8 +10,8 @@ use rdsk_stats::rng::SplitMix64;
 #[test]
 fn finds_the_place_and_the_levels() {
     for (before, after) in [(20, 180), (100, 100), (180, 20), (20, 1000), (1200, 600)] {
-        let found = level_shifts(&laid_out("w", Op::Write, &[falling(before, after, 120.0, 40.0)]));
-        let [fall] = found.as_slice() else { panic!("{before} {after}: {found:?}") };
+        let shifts = level_shifts(&laid_out("w", Op::Write, &[falling(before, after, 120.0, 40.0)]));
+        let [fall] = shifts.as_slice() else { panic!("{before} {after}: {shifts:?}") };
         assert_eq!(fall.at_ns, before as u64 * WIDTH_NS);
         assert!(fall.within_visit);
         assert!((fall.fast / (120.0 * MIB as f64) - 1.0).abs() < 0.01, "{fall:?}");
@@ -24,15 +24,15 @@ fn finds_the_place_and_the_levels() {
 #[test]
 fn finds_a_fall_by_a_third_in_noise_nearly_always() {
     let mut noise = SplitMix64::new(7);
-    let (mut found, mut near) = (0, 0);
+    let (mut hits, mut near) = (0, 0);
     for _ in 0..200 {
         let series = noisy_rates(&mut noise, |x| if x < 0.4 { 100.0 } else { 65.0 }, 600, 0.15, 0.3);
         if let [fall] = level_shifts(&laid_out("w", Op::Write, &[series])).as_slice() {
-            found += 1;
+            hits += 1;
             near += u32::from(fall.at_ns.abs_diff(240 * WIDTH_NS) <= 6 * WIDTH_NS);
         }
     }
-    assert!(found >= 195, "{found} of 200");
+    assert!(hits >= 195, "{hits} of 200");
     assert!(near >= 190, "{near} of 200");
 }
 
@@ -156,9 +156,9 @@ fn visits_that_differ_by_chance_are_no_fall() {
     assert_eq!(false_alarms(11, visits), 0);
     let between = laid_out("r", Op::Read, &[steady(200, 100.0), steady(200, 70.0)]);
     assert_eq!(level_shifts(&between), [], "30% between two visits");
-    let mut found = level_shifts(&laid_out("r", Op::Read, &[steady(200, 100.0), steady(200, 50.0)]));
-    let fall = found.pop().expect("a fall to half between two visits is one");
-    assert!(!fall.within_visit && found.is_empty());
+    let mut shifts = level_shifts(&laid_out("r", Op::Read, &[steady(200, 100.0), steady(200, 50.0)]));
+    let fall = shifts.pop().expect("a fall to half between two visits is one");
+    assert!(!fall.within_visit && shifts.is_empty());
     assert_eq!((fall.segment, fall.at_ns), (1, 200 * WIDTH_NS));
 }
 
@@ -172,10 +172,10 @@ fn windows_belong_to_their_visits() {
     let lengths = |series: &RateSeries| -> Vec<usize> {
         series.segments.iter().map(|segment| segment.bytes.len()).collect()
     };
-    let of = rate_series(&uneven).expect("two visits with windows");
-    assert_eq!(lengths(&of), [9, 19], "the last window of a visit is cut off by its end");
-    assert_eq!(of.segments[1].before_ns, 10 * WIDTH_NS - WIDTH_NS / 2);
-    assert_eq!(of.segments[0].rest_ns, WIDTH_NS / 2);
+    let series = rate_series(&uneven).expect("two visits with windows");
+    assert_eq!(lengths(&series), [9, 19], "the last window of a visit is cut off by its end");
+    assert_eq!(series.segments[1].before_ns, 10 * WIDTH_NS - WIDTH_NS / 2);
+    assert_eq!(series.segments[0].rest_ns, WIDTH_NS / 2);
     // Windows that were folded after the first visit no longer add up; they are shared out by time.
     let folded = with(uneven, |cell| {
         if let Some(windows) = &mut cell.result.windows {
@@ -199,9 +199,9 @@ fn only_windows_in_which_all_streams_ran_count() {
             covered_ns: 0,
         });
     });
-    let of = rate_series(&staggered).expect("windows of both streams");
-    assert_eq!(of.segments[0].bytes.len(), 58);
-    assert_eq!(of.segments[0].before_ns, 21 * WIDTH_NS);
+    let series = rate_series(&staggered).expect("windows of both streams");
+    assert_eq!(series.segments[0].bytes.len(), 58);
+    assert_eq!(series.segments[0].before_ns, 21 * WIDTH_NS);
     let untold = with(staggered, |cell| cell.result.visits[0].overlap = None);
     assert_eq!(rate_series(&untold), None);
 }

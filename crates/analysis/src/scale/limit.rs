@@ -154,9 +154,9 @@ fn in_the_device(
     }
     let line = format!(
         "{}: in the device = {} each, in {} = {}",
-        next.cell.id,
+        words::test(next.cell),
         words::mean_nanos(after),
-        at.cell.id,
+        words::test(at.cell),
         words::mean_nanos(before)
     );
     cause.evidence.push(line);
@@ -244,9 +244,9 @@ fn of_targets(record: &Record, point: &Point<'_>) -> Option<Limit> {
     let states: Vec<(u32, State)> =
         point.targets.iter().map(|share| (share.target, state(cell, share))).collect();
     let line = |(target, state): &(u32, State)| match state {
-        State::Held(text) => format!("{}: {} = {text}", cell.id, name(*target)),
+        State::Held(text) => format!("{}: {} = {text}", words::test(cell), name(*target)),
         State::Busy(busy) | State::Idle(busy) => {
-            format!("{}: {} busy = {}", cell.id, name(*target), percent(*busy))
+            format!("{}: {} busy = {}", words::test(cell), name(*target), percent(*busy))
         }
         State::Between => String::new(),
     };
@@ -308,7 +308,7 @@ fn queue_full(cell: &CellRecord) -> Option<Limit> {
         Limit::QueueFull(Cause {
             targets,
             text: format!("{waiting} requests waited on average for a place in the device's queue"),
-            evidence: vec![format!("{}: waiting_mean = {waiting}", cell.id)],
+            evidence: vec![format!("{}: waiting_mean = {waiting}", words::test(cell))],
             confidence: Confidence::Inferred,
         })
     })
@@ -326,7 +326,7 @@ fn cpu(record: &Record, cell: &CellRecord) -> Option<Limit> {
         Limit::Cpu(Cause {
             targets: Vec::new(),
             text: format!("rdsk itself kept {count} busy {share} of the time"),
-            evidence: vec![format!("{}: cpu_ns / elapsed_ns / {cpus} = {share}", cell.id)],
+            evidence: vec![format!("{}: cpu_ns / elapsed_ns / {cpus} = {share}", words::test(cell))],
             confidence: Confidence::Measured,
         })
     })
@@ -337,7 +337,7 @@ fn source(cell: &CellRecord) -> Option<Limit> {
     Some(Limit::Source(Cause {
         targets: Vec::new(),
         text: verdict.text.clone(),
-        evidence: vec![format!("{}: verdict = {}", cell.id, verdict.text)],
+        evidence: vec![format!("{}: judged {}", words::test(cell), verdict.text)],
         confidence: Confidence::Measured,
     }))
 }

@@ -104,13 +104,13 @@ fn timed(together_ns: u64) -> Record {
 fn a_busy_device_is_the_limit_where_requests_wait_in_it() {
     let Limit::DeviceBusy(cause) = limit_of(&timed(4_000_000)) else { panic!("it is busy") };
     assert!(
-        cause.evidence[1].ends_with("in the device = 4.00 ms each, in scale/read/1M/1 = 1.00 ms"),
+        cause.evidence[1].ends_with("in the device = 4.00 ms each, in sequential 1M reads = 1.00 ms"),
         "{cause:?}"
     );
     assert_eq!(limit_of(&timed(1_000_000)), Limit::Unknown);
 }
 
-/// A virtual machine's disk says that it rotates when nobody knows, and serves many at once.
+/// A virtual machine's disk says that it rotates when it is unknown, and serves many at once.
 #[test]
 fn a_virtual_disk_that_says_it_rotates_is_not_proven_busy() {
     let mut virtual_one = flat(|_| ());
@@ -264,7 +264,7 @@ fn a_busy_device_is_the_limit() {
     let record = flat(|_| ());
     let Limit::DeviceBusy(cause) = limit_of(&record) else { panic!("{:?}", limit_of(&record)) };
     assert_eq!(cause.text, "/dev/sd0 was busy 96.0% of the time");
-    assert_eq!(cause.evidence, ["scale/read/1M/1: /dev/sd0 busy = 96.0%"]);
+    assert_eq!(cause.evidence, ["sequential 1M reads: /dev/sd0 busy = 96.0%"]);
     let turns = all_in_rounds(&record);
     let stop = Analysis::of(&turns).scale()[0].lines[0].knee.clone().unwrap();
     assert_eq!((stop.streams, stop.next_streams), (1, 4));
@@ -282,7 +282,7 @@ fn the_next_count_tells_what_the_knee_does_not() {
         with(streams(1, &[10; 4], 0), |cell| busy(cell, &[1.0])),
     ];
     let Limit::DeviceBusy(cause) = limit_of(&record(disks(1), cells)) else { panic!() };
-    assert!(cause.evidence[0].starts_with("scale/read/1M/4: "), "{cause:?}");
+    assert!(cause.evidence[0].starts_with("sequential 1M reads by 4 streams: "), "{cause:?}");
 }
 
 #[test]

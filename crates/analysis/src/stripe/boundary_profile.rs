@@ -50,8 +50,8 @@ pub(super) fn boundary_profile(samples: &[Sample]) -> Option<BoundaryProfile> {
     if levels.len() < 2 {
         return None;
     }
-    let counts = |of: fn(&Level) -> &Vec<f64>| {
-        ClassCounts::of(&levels.iter().map(|level| of(level).as_slice()).collect::<Vec<&[f64]>>())
+    let counts = |latencies: fn(&Level) -> &Vec<f64>| {
+        ClassCounts::of(&levels.iter().map(|level| latencies(level).as_slice()).collect::<Vec<&[f64]>>())
     };
     let (after, across) = (counts(|level| &level.after), counts(|level| &level.across));
     Some(BoundaryProfile { levels, after, across })
@@ -98,8 +98,8 @@ impl BoundaryProfile {
     /// Chance of a difference as great as that between the levels below `chunk_bytes` and the others if there were none
     /// (Kolmogorov and Smirnov, two samples), over both kinds of request and all candidates.
     pub(super) fn p_value(&self, chunk_bytes: u64) -> f64 {
-        let apart = |of: fn(&Level) -> &Vec<f64>| {
-            let (below, from) = self.parted(chunk_bytes, of);
+        let apart = |latencies: fn(&Level) -> &Vec<f64>| {
+            let (below, from) = self.parted(chunk_bytes, latencies);
             kolmogorov_smirnov(&below, &from)
         };
         let least = apart(|level| &level.after).min(apart(|level| &level.across));
@@ -109,10 +109,10 @@ impl BoundaryProfile {
     /// An odd number by which the chunk is larger than the power of two: only boundaries at its multiples then differ from
     /// those of smaller powers.
     pub(super) fn odd_part(&self, chunk_bytes: u64) -> Option<u64> {
-        let apart = |of: fn(&Level) -> &Vec<f64>, odd: u64| {
-            let (below, _) = self.parted(chunk_bytes, of);
+        let apart = |latencies: fn(&Level) -> &Vec<f64>, odd: u64| {
+            let (below, _) = self.parted(chunk_bytes, latencies);
             let others = self.levels[self.split(chunk_bytes)..].iter();
-            let others = others.flat_map(|level| of(level).iter().zip(&level.multiples));
+            let others = others.flat_map(|level| latencies(level).iter().zip(&level.multiples));
             let others = others.filter(|(_, multiple)| !multiple.is_multiple_of(odd));
             kolmogorov_smirnov(&below, &sorted(others.map(|(&latency, _)| latency).collect()))
         };
@@ -125,8 +125,8 @@ impl BoundaryProfile {
     /// with rotating media; memory does not know where the last request was.
     pub(super) fn has_mechanical_delay(&self, chunk_bytes: u64) -> bool {
         let (below, from) = self.parted(chunk_bytes, |level| &level.after);
-        let at = |of: &[f64], p| quantile_sorted(of, p).unwrap_or(0.0);
-        let spread = |of: &[f64]| at(of, 0.9) - at(of, 0.1);
+        let at = |sorted: &[f64], p| quantile_sorted(sorted, p).unwrap_or(0.0);
+        let spread = |sorted: &[f64]| at(sorted, 0.9) - at(sorted, 0.1);
         let apart = (at(&below, 0.5) - at(&from, 0.5)).abs().max((spread(&below) - spread(&from)).abs());
         apart > MOTION * at(&below, 0.5) && kolmogorov_smirnov(&below, &from) < 1e-3
     }
@@ -135,7 +135,7 @@ impl BoundaryProfile {
     /// page or a sector that is crossed costs the same or more.
     pub(super) fn shares_work(&self, chunk_bytes: u64) -> bool {
         let (below, from) = self.parted(chunk_bytes, |level| &level.across);
-        let at = |of: &[f64]| quantile_sorted(of, 0.5).unwrap_or(0.0);
+        let at = |sorted: &[f64]| quantile_sorted(sorted, 0.5).unwrap_or(0.0);
         at(&from) < at(&below)
     }
 
@@ -145,9 +145,10 @@ impl BoundaryProfile {
     }
 
     /// The latencies of the levels below a chunk and of the others, both sorted.
-    fn parted(&self, chunk_bytes: u64, of: fn(&Level) -> &Vec<f64>) -> (Vec<f64>, Vec<f64>) {
-        let take =
-            |levels: &[Level]| sorted(levels.iter().flat_map(|level| of(level).iter().copied()).collect());
+    fn parted(&self, chunk_bytes: u64, latencies: fn(&Level) -> &Vec<f64>) -> (Vec<f64>, Vec<f64>) {
+        let take = |levels: &[Level]| {
+            sorted(levels.iter().flat_map(|level| latencies(level).iter().copied()).collect())
+        };
         let split = self.split(chunk_bytes);
         (take(&self.levels[..split]), take(&self.levels[split..]))
     }
@@ -249,12 +250,12 @@ mod tests {
 
     #[test]
     fn what_is_no_triple_is_not_read() {
-        let one = |offset_bytes, bytes| Sample { offset_bytes, bytes, latency_ns: 1 };
-        assert!(is_triple(&[one(4096, 4096), one(8192, 4096), one(4096, 8192)]));
-        assert!(!is_triple(&[one(4096, 4096), one(8192, 4096), one(8192, 8192)]));
-        assert!(!is_triple(&[one(0, 4096), one(8192, 4096), one(4096, 8192)]));
+        let sample = |offset_bytes, bytes| Sample { offset_bytes, bytes, latency_ns: 1 };
+        assert!(is_triple(&[sample(4096, 4096), sample(8192, 4096), sample(4096, 8192)]));
+        assert!(!is_triple(&[sample(4096, 4096), sample(8192, 4096), sample(8192, 8192)]));
+        assert!(!is_triple(&[sample(0, 4096), sample(8192, 4096), sample(4096, 8192)]));
         assert!(
-            boundary_profile(&[one(4096, 4096), one(8192, 4096), one(4096, 8192)]).is_none(),
+            boundary_profile(&[sample(4096, 4096), sample(8192, 4096), sample(4096, 8192)]).is_none(),
             "one level is no profile"
         );
     }

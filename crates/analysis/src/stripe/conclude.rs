@@ -6,9 +6,10 @@ use rdsk_model::Op;
 use rdsk_stats::median;
 
 use super::boundary_profile::BoundaryProfile;
-use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Observation, SEEN_LOG_ODDS, Saving};
 use super::geometry::{Figure, Geometry, SURE, SizePoint, exact as bytes};
-use super::shape::{Layout, Redundancy};
+use super::layouts::{
+    Candidate, FLOOR, Fit, Layout, MAX_DATA, Observation, Redundancy, SEEN_LOG_ODDS, Saving,
+};
 use crate::metrics::whole;
 use crate::words::{nanos, plural};
 
@@ -116,8 +117,9 @@ fn reads_margin(case: &Case<'_>, best: &Layout) -> f64 {
     if best.redundancy == Redundancy::None {
         return 0.0;
     }
-    let plain = case.candidates.iter().find(|one| one.layout.redundancy == Redundancy::None);
-    case.candidates.first().map_or(0.0, |best| best.log_odds) - plain.map_or(0.0, |one| one.log_odds.max(0.0))
+    let plain = case.candidates.iter().find(|candidate| candidate.layout.redundancy == Redundancy::None);
+    case.candidates.first().map_or(0.0, |best| best.log_odds)
+        - plain.map_or(0.0, |plain| plain.log_odds.max(0.0))
 }
 
 fn shares(case: &Case<'_>, layout: &Layout) -> Shares {
@@ -125,10 +127,10 @@ fn shares(case: &Case<'_>, layout: &Layout) -> Shares {
     let weight = |log_odds: f64| ((log_odds - top) / TEMPER).exp();
     // Before the measurement, a stripe of any layout is as likely as none.
     let none = weight(0.0) * case.candidates.len() as f64;
-    let total = none + case.candidates.iter().map(|one| weight(one.log_odds)).sum::<f64>();
+    let total = none + case.candidates.iter().map(|candidate| weight(candidate.log_odds)).sum::<f64>();
     let sum = |is: &dyn Fn(&Layout) -> bool| {
-        let chosen = case.candidates.iter().filter(|one| is(&one.layout));
-        (chosen.map(|one| weight(one.log_odds)).sum::<f64>() / total).min(SUREST)
+        let chosen = case.candidates.iter().filter(|candidate| is(&candidate.layout));
+        (chosen.map(|candidate| weight(candidate.log_odds)).sum::<f64>() / total).min(SUREST)
     };
     Shares {
         chunk: sum(&|other| other.chunk_bytes == layout.chunk_bytes),

@@ -4,7 +4,7 @@
 use super::geometry::exact;
 use super::level::Level;
 use crate::groups::by_key;
-use crate::words::list;
+use crate::words::few;
 use rdsk_model::{ArrayFacts, Device, Layer, Target, TargetKind};
 use rdsk_units::printable;
 
@@ -84,17 +84,13 @@ impl ArrayLayout {
     }
 
     fn names(&self) -> String {
-        let mut names: Vec<String> =
-            self.devices.iter().take(MAX_NAMED).map(|device| printable(device)).collect();
-        if self.devices.len() > MAX_NAMED {
-            names.push(crate::words::plural((self.devices.len() - MAX_NAMED) as u64, "other"));
-        }
-        list(&names)
+        let names: Vec<String> = self.devices.iter().map(|device| printable(device)).collect();
+        few(&names, MAX_NAMED, "other")
     }
 }
 
 impl Described {
-    /// The arrays of a target; `None` where the kernel names no level, so that only latencies can tell the geometry: hardware RAID, a
+    /// The arrays of a target; `None` where the kernel names no level, so that only latencies can show the geometry: hardware RAID, a
     /// simulated array, a cache.
     pub fn new(target: &Target) -> Option<Self> {
         let device = target.device.as_ref()?;

@@ -65,9 +65,9 @@ pub struct SizePoint {
 pub struct Geometry {
     /// Bytes that lie on one member before the next begins; `None` when no stripe is seen.
     pub chunk: Option<Figure>,
-    /// Data of one full stripe: chunk times data disks. `None` when it is not seen or cannot be told.
+    /// Data of one full stripe: chunk times data disks. `None` when it is not seen or cannot be known.
     pub stripe: Option<Figure>,
-    /// Whether writing a part of a stripe costs reads; `None` when it cannot be told.
+    /// Whether writing a part of a stripe costs reads; `None` when it cannot be known.
     pub parity: Option<bool>,
     /// Where the first full stripe begins; `None` when it makes no difference or is not seen.
     pub start_offset_bytes: Option<u64>,

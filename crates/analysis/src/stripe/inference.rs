@@ -7,10 +7,12 @@ use rdsk_model::Op;
 use rdsk_stats::{LeastSquares, median};
 
 use super::boundary_profile::{BoundaryProfile, boundary_profile, is_triple};
-use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Observation, SEEN_LOG_ODDS, Saving, UNKNOWNS};
 use super::conclude::{Case, conclude, inconclusive};
 use super::geometry::{Geometry, Sample};
-use super::shape::{Layout, PLAIN, Redundancy, SHAPE, plain};
+use super::layouts::{
+    Candidate, FLOOR, Fit, Layout, MAX_DATA, Observation, PLAIN, Redundancy, SEEN_LOG_ODDS, SHAPE, Saving,
+    UNKNOWNS, plain,
+};
 use super::sweep::{Probe, SITE_BYTES};
 
 /// Latencies above this multiple of the median of their size are left out: something else happened.
@@ -143,13 +145,13 @@ fn candidates(op: Op, rows: &[Observation], profile: &BoundaryProfile, null: &Fi
         }
     }
     // Without parity, a full stripe saves nothing.
-    let is_beyond_doubt = |one: &Candidate| {
-        one.layout.redundancy == Redundancy::Parity
-            && Saving::of(rows, &one.layout)
+    let is_beyond_doubt = |candidate: &Candidate| {
+        candidate.layout.redundancy == Redundancy::Parity
+            && Saving::of(rows, &candidate.layout)
                 .is_some_and(|saving| saving.is_clear() && saving.p_value < BEYOND_DOUBT)
     };
     if candidates.iter().any(is_beyond_doubt) {
-        candidates.retain(|one| one.layout.redundancy == Redundancy::Parity);
+        candidates.retain(|candidate| candidate.layout.redundancy == Redundancy::Parity);
     }
     candidates.sort_by(likeliest_first);
     candidates

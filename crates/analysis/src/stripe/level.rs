@@ -23,31 +23,27 @@ pub enum Level {
 }
 
 impl Level {
+    /// What md and device mapper call it, and as people write it.
+    const NAMES: [(Self, &'static str, &'static str); 9] = [
+        (Self::Linear, "linear", "linear"),
+        (Self::Raid0, "raid0", "RAID 0"),
+        (Self::Raid0, "striped", "RAID 0"),
+        (Self::Raid1, "raid1", "RAID 1"),
+        (Self::Raid1, "mirror", "RAID 1"),
+        (Self::Raid4, "raid4", "RAID 4"),
+        (Self::Raid5, "raid5", "RAID 5"),
+        (Self::Raid6, "raid6", "RAID 6"),
+        (Self::Raid10, "raid10", "RAID 10"),
+    ];
+
     /// The level that md and device mapper spell like this; `None` for what is no array, such as a cache.
     pub(super) fn spelled(word: &str) -> Option<Level> {
-        match word {
-            "linear" => Some(Level::Linear),
-            "raid0" | "striped" => Some(Level::Raid0),
-            "raid1" | "mirror" => Some(Level::Raid1),
-            "raid4" => Some(Level::Raid4),
-            "raid5" => Some(Level::Raid5),
-            "raid6" => Some(Level::Raid6),
-            "raid10" => Some(Level::Raid10),
-            _ => None,
-        }
+        Self::NAMES.iter().find(|(_, spelled, _)| *spelled == word).map(|(level, ..)| *level)
     }
 
     /// As people write it.
     pub fn name(self) -> &'static str {
-        match self {
-            Level::Linear => "linear",
-            Level::Raid0 => "RAID 0",
-            Level::Raid1 => "RAID 1",
-            Level::Raid4 => "RAID 4",
-            Level::Raid5 => "RAID 5",
-            Level::Raid6 => "RAID 6",
-            Level::Raid10 => "RAID 10",
-        }
+        Self::NAMES.iter().find(|(level, ..)| *level == self).map_or("", |(.., name)| name)
     }
 
     /// Whether chunks of data lie side by side; md may name a chunk for the other levels, too, where it means nothing.

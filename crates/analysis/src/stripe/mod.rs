@@ -4,24 +4,21 @@
 //! I/O is issued here, and what the evidence does not show stays open.
 
 mod boundary_profile;
-mod candidates;
 mod conclude;
 mod described;
 mod geometry;
 mod inference;
+mod layouts;
 mod level;
 mod requests;
 mod result;
-mod shape;
 mod sweep;
-mod sysfs_hints;
 
 pub use described::{ArrayLayout, Described, unrest};
 pub use geometry::{BoundaryStep, Figure, Geometry, SURE, Sample, SizePoint, exact};
 pub use inference::infer;
 pub use level::Level;
 pub use requests::{DiskBytes, RequestCost, RequestKind, StripeRequest, requests};
-pub use result::StripeResult;
 pub(crate) use result::stripe;
+pub use result::{Agreement, StripeResult, compare_with_sysfs};
 pub use sweep::{Probe, SITE_BYTES, SweepOptions, sweep};
-pub use sysfs_hints::{Agreement, compare_with_sysfs};

@@ -221,7 +221,9 @@ mod tests {
     fn asked(described: &Described) -> Vec<(&'static str, u64, u64, u64)> {
         let target = Target { direct_align_bytes: Some(512), ..fixtures::disk() };
         let requests = requests(described, &target).into_iter();
-        requests.map(|one| (one.kind.word(), one.bytes, one.align_bytes, one.shift_bytes)).collect()
+        requests
+            .map(|request| (request.kind.word(), request.bytes, request.align_bytes, request.shift_bytes))
+            .collect()
     }
 
     #[test]

@@ -6,9 +6,9 @@ use super::described::{Described, no_array, unrest};
 use super::geometry::{Figure, Geometry, SURE, Sample, SizePoint};
 use super::inference::infer;
 use super::requests::{RequestCost, RequestKind, beside, costs};
-use super::sysfs_hints::{Agreement, compare_with_sysfs};
 use crate::groups::by_key;
 use crate::metrics::{self, first_device, first_target, is_of_memory};
+use crate::words::bytes;
 use rdsk_model::{CellRecord, Device, Record, VerdictCode};
 use std::ops::Deref;
 
@@ -147,9 +147,10 @@ fn sizes(costs: &[RequestCost]) -> Vec<SizePoint> {
     let point = |(bytes, costs): (u64, Vec<&RequestCost>)| {
         let (whole, others): (Vec<&RequestCost>, Vec<&RequestCost>) =
             costs.into_iter().partition(|cost| cost.request.kind == RequestKind::FullStripe);
-        let count =
-            |of: &[&RequestCost]| usize::try_from(of.iter().map(|cost| cost.count).sum::<u64>()).unwrap_or(0);
-        let median = |of: &[&RequestCost]| of.first().and_then(|cost| Some(cost.median_ns? as f64));
+        let count = |costs: &[&RequestCost]| {
+            usize::try_from(costs.iter().map(|cost| cost.count).sum::<u64>()).unwrap_or(0)
+        };
+        let median = |costs: &[&RequestCost]| costs.first().and_then(|cost| Some(cost.median_ns? as f64));
         SizePoint {
             bytes,
             aligned_count: count(&whole),
@@ -230,6 +231,62 @@ fn hints(device: Option<&Device>, result: &StripeResult) -> Option<(Agreement, S
     Some(compare_with_sysfs(sizes, physical_block_bytes, device.minimum_io_bytes?, optimal_io_bytes))
 }
 
+/// How a measurement and the kernel's hints relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// Both name the same sizes, as far as both name any.
+    Agrees,
+    /// They name different sizes.
+    Differs,
+    /// The kernel names a stripe and none was seen.
+    NotSeen,
+    /// A stripe was seen of which the kernel says nothing.
+    NotHinted,
+    /// Neither knows of a stripe.
+    NoStripe,
+}
+
+/// An optimum from here on is no full stripe: with members of 16 MiB less a sector it is 256 MiB at least.
+const MIXED_BYTES: u64 = 64 << 20;
+
+/// Compares a chunk and a full stripe, however they were found, with `queue/minimum_io_size` (the chunk, for Linux's arrays)
+/// and `queue/optimal_io_size` (the full stripe; 0 when unknown), all in bytes, and says it in a sentence. A minimum of no
+/// more than 4096 bytes, or of the device's physical block, is no hint of a chunk.
+pub fn compare_with_sysfs(
+    (chunk, stripe): (Option<u64>, Option<u64>),
+    physical_block_bytes: u64,
+    minimum_io_bytes: u64,
+    optimal_io_bytes: u64,
+) -> (Agreement, String) {
+    // Every device states its physical block as the smallest I/O, and some SSDs have large ones; only an array states more.
+    let hinted_chunk = Some(minimum_io_bytes).filter(|&hint| hint > physical_block_bytes.max(4096));
+    // The kernel takes the least common multiple of the stripe and an optimum of the members, for which SAS controllers say 16 MiB less one
+    // sector (16773120): that is the stripe of no array.
+    let is_stripe = |&hint: &u64| hint > 0 && hint < MIXED_BYTES && hinted_chunk.is_some();
+    let hinted_stripe = Some(optimal_io_bytes).filter(is_stripe);
+    let name = |size: Option<u64>| size.map_or_else(|| "none".to_owned(), bytes);
+    let hints = format!(
+        "the kernel's hints (minimum_io_size {minimum_io_bytes}, optimal_io_size {optimal_io_bytes})"
+    );
+    let measured = format!("chunk {}, full stripe {}", name(chunk), name(stripe));
+    match (hinted_chunk.is_some(), chunk.is_some()) {
+        (false, false) => (Agreement::NoStripe, format!("no stripe was seen, and {hints} name none")),
+        (true, false) => {
+            (Agreement::NotSeen, format!("no stripe was seen, but {hints} name chunk {}", name(hinted_chunk)))
+        }
+        (false, true) => (Agreement::NotHinted, format!("measured {measured}; {hints} name none")),
+        (true, true) => {
+            let differs = |hint: Option<u64>, measured: Option<u64>| matches!((hint, measured), (Some(a), Some(b)) if a != b);
+            if differs(hinted_chunk, chunk) || differs(hinted_stripe, stripe) {
+                let hinted = format!("chunk {}, full stripe {}", name(hinted_chunk), name(hinted_stripe));
+                (Agreement::Differs, format!("measured {measured}; {hints} differ: {hinted}"))
+            } else {
+                (Agreement::Agrees, format!("measured {measured}; {hints} agree"))
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,7 +296,7 @@ mod tests {
 
     const KIB: u64 = 1024;
 
-    fn of(record: &Record) -> StripeResult {
+    fn result_of(record: &Record) -> StripeResult {
         stripe(record, &record.cells[0]).unwrap()
     }
 
@@ -250,12 +307,12 @@ mod tests {
             ..words("md0", "raid5", Some(64 * KIB))
         };
         let record = described(raid5(0), &[]);
-        let seen = of(&record);
-        assert_eq!((seen.chunk(), seen.stripe()), (Some((64 * KIB, 1.0)), Some((192 * KIB, 1.0))));
-        assert_eq!((seen.parity, seen.start_offset_bytes), (Some(true), Some(0)));
-        assert!(seen.advice.starts_with("write multiples of 192 KiB at multiples of 192 KiB: "));
+        let shown = result_of(&record);
+        assert_eq!((shown.chunk(), shown.stripe()), (Some((64 * KIB, 1.0)), Some((192 * KIB, 1.0))));
+        assert_eq!((shown.parity, shown.start_offset_bytes), (Some(true), Some(0)));
+        assert!(shown.advice.starts_with("write multiples of 192 KiB at multiples of 192 KiB: "));
         let costs: Vec<(String, Option<DiskBytes>)> =
-            seen.costs.iter().map(|cost| (cost.name(), cost.disks)).collect();
+            shown.costs.iter().map(|cost| (cost.name(), cost.disks)).collect();
         let moved = |read: u64, written: u64| {
             Some(DiskBytes { read_bytes: (read * KIB) as f64, write_bytes: (written * KIB) as f64 })
         };
@@ -263,13 +320,13 @@ mod tests {
         assert_eq!(costs[2], ("single chunks".into(), moved(128, 128)));
         assert_eq!(costs[3], ("4 KiB within a chunk".into(), moved(8, 8)));
         assert!(costs[1].1.unwrap().read_bytes > 0.0 && costs.len() == 4, "{costs:?}");
-        let [small, chunk, whole] = &seen.sizes[..] else { panic!("{:?}", seen.sizes) };
+        let [small, chunk, whole] = &shown.sizes[..] else { panic!("{:?}", shown.sizes) };
         assert!(
             small.other_median_ns < chunk.other_median_ns && whole.aligned_median_ns < whole.other_median_ns
         );
         // The first cell has it all.
         assert!(record.cells[1..].iter().all(|cell| stripe(&record, cell).is_none()));
-        let partition = of(&described(raid5(1 << 20), &[]));
+        let partition = result_of(&described(raid5(1 << 20), &[]));
         assert_eq!(partition.start_offset_bytes, Some(128 * KIB));
         assert!(
             partition.advice.contains("at 128 KiB and then at multiples of 192 KiB"),
@@ -280,15 +337,15 @@ mod tests {
 
     #[test]
     fn a_mirror_has_no_stripe_and_a_stack_says_its_levels() {
-        let mirror = of(&described(words("md0", "raid1", None), &[]));
+        let mirror = result_of(&described(words("md0", "raid1", None), &[]));
         assert_eq!((mirror.chunk(), mirror.none_confidence, mirror.costs.len()), (None, 1.0, 1));
         let below = ["md1", "md2"].map(|name| words(name, "raid5", Some(512 * KIB)));
-        let stack = of(&described(words("md0", "raid0", Some(64 * KIB)), &below));
+        let stack = result_of(&described(words("md0", "raid0", Some(64 * KIB)), &below));
         assert_eq!((stack.stripe(), stack.parity), (Some((256 * KIB, 1.0)), Some(true)));
         let expected = "write long sequences: md1 and md2 are RAID 5, left-symmetric, 4 members, chunk 512 KiB, full stripe 1.5 MiB, and";
         assert!(stack.advice.starts_with(expected), "{}", stack.advice);
         let unlike = [words("md1", "raid5", Some(512 * KIB)), words("md2", "raid5", Some(64 * KIB))];
-        let row = of(&described(words("dm-0", "linear", None), &unlike));
+        let row = result_of(&described(words("dm-0", "linear", None), &unlike));
         assert!(row.chunk().is_none() && row.none_confidence < SURE && row.is_conclusive());
     }
 
@@ -301,18 +358,18 @@ mod tests {
                 degraded: Some(degraded),
                 ..array
             };
-            let seen = of(&described(state(words("md0", "raid5", Some(64 * KIB))), &[]));
-            assert_eq!(seen.stripe(), Some((192 * KIB, 1.0)));
-            assert_eq!(seen.described.as_ref().unwrap().doubts.len(), 1);
-            assert!(seen.evidence.last().unwrap().starts_with("md0 is "));
+            let shown = result_of(&described(state(words("md0", "raid5", Some(64 * KIB))), &[]));
+            assert_eq!(shown.stripe(), Some((192 * KIB, 1.0)));
+            assert_eq!(shown.described.as_ref().unwrap().doubts.len(), 1);
+            assert!(shown.evidence.last().unwrap().starts_with("md0 is "));
             for mut record in [array(64 << 10, 3), single()] {
                 let unnamed = ArrayFacts { level: None, chunk_bytes: None, ..words("dm-0", "", None) };
                 record.targets[0].device.as_mut().unwrap().array = Some(state(unnamed));
-                let seen = of(&record);
+                let shown = result_of(&record);
                 let sure = |figure: Option<(u64, f64)>| figure.is_some_and(|(_, sure)| sure >= SURE);
                 assert!(
-                    !sure(seen.chunk()) && !sure(seen.stripe()) && seen.none_confidence < SURE,
-                    "{seen:?}"
+                    !sure(shown.chunk()) && !sure(shown.stripe()) && shown.none_confidence < SURE,
+                    "{shown:?}"
                 );
             }
         }
@@ -322,10 +379,10 @@ mod tests {
     fn latencies_of_a_cache_are_sure_of_nothing() {
         let mut record = array(64 << 10, 3);
         record.targets[0].device.as_mut().unwrap().array = Some(words("dm-0", "cache", None));
-        let seen = of(&record);
-        assert!(seen.described.is_none() && seen.chunk().is_some_and(|(_, sure)| sure < SURE), "{seen:?}");
+        let shown = result_of(&record);
+        assert!(shown.described.is_none() && shown.chunk().is_some_and(|(_, sure)| sure < SURE), "{shown:?}");
         let why = "dm-0 is a cache and no array, so none of this is certain";
-        assert_eq!(seen.evidence.last().map(String::as_str), Some(why));
+        assert_eq!(shown.evidence.last().map(String::as_str), Some(why));
     }
 
     /// Records of the first schema, whose requests lay where the members' counters asked for them.
@@ -335,8 +392,8 @@ mod tests {
         record.cells.truncate(1);
         let cell = &mut record.cells[0];
         (cell.workload.points, cell.workload.align_bytes) = (Some(rdsk_model::Points::default()), 4096);
-        let seen = of(&record);
-        assert_eq!((seen.stripe(), seen.costs.len()), (Some((192 * KIB, 1.0)), 0));
+        let shown = result_of(&record);
+        assert_eq!((shown.stripe(), shown.costs.len()), (Some((192 * KIB, 1.0)), 0));
     }
 
     /// An array that does not work as the shapes of the fit suppose (it reads and writes no more rows than it must, and its
@@ -347,22 +404,22 @@ mod tests {
         for chunk_bytes in [16 << 10, 32 << 10, 64 << 10, 128 << 10] {
             for data in 2..=7 {
                 let stripe_bytes = chunk_bytes * data;
-                let seen = of(&array(chunk_bytes, data));
+                let shown = result_of(&array(chunk_bytes, data));
                 let is_surely_not = |figure: Option<(u64, f64)>, bytes: u64| {
-                    figure.is_some_and(|(seen, confidence)| seen != bytes && confidence >= SURE)
+                    figure.is_some_and(|(size, confidence)| size != bytes && confidence >= SURE)
                 };
                 assert!(
-                    !is_surely_not(seen.chunk(), chunk_bytes),
+                    !is_surely_not(shown.chunk(), chunk_bytes),
                     "{chunk_bytes} × {data}: {:?}",
-                    seen.chunk()
+                    shown.chunk()
                 );
                 if stripe_bytes <= 512 << 10 {
                     assert!(
-                        !is_surely_not(seen.stripe(), stripe_bytes),
+                        !is_surely_not(shown.stripe(), stripe_bytes),
                         "{chunk_bytes} × {data}: {:?}",
-                        seen.stripe()
+                        shown.stripe()
                     );
-                    recovered += usize::from(seen.stripe().is_some_and(|(seen, _)| seen == stripe_bytes));
+                    recovered += usize::from(shown.stripe().is_some_and(|(bytes, _)| bytes == stripe_bytes));
                 }
             }
         }
@@ -375,11 +432,11 @@ mod tests {
         let workload = &mut record.cells[0].workload;
         workload.offset_bytes = 4 << 20;
         workload.points.as_mut().unwrap().offset_bytes.iter_mut().for_each(|offset| *offset += 4 << 20);
-        let seen = of(&record);
-        assert_eq!(seen.stripe().map(|(bytes, _)| bytes), Some(192 << 10));
+        let stripe = result_of(&record);
+        assert_eq!(stripe.stripe().map(|(bytes, _)| bytes), Some(192 << 10));
         // The first stripe begins with the span, 64 KiB into one of those that would begin with the target.
-        assert_eq!(seen.start_offset_bytes, Some(64 << 10));
-        assert!(seen.advice.contains("64 KiB"), "{}", seen.advice);
+        assert_eq!(stripe.start_offset_bytes, Some(64 << 10));
+        assert!(stripe.advice.contains("64 KiB"), "{}", stripe.advice);
     }
 
     #[test]
@@ -391,9 +448,9 @@ mod tests {
         };
         for code in [VerdictCode::Hole, VerdictCode::PageCache] {
             let record = judged(code);
-            assert!(!of(&record).is_conclusive());
+            assert!(!result_of(&record).is_conclusive());
         }
-        let disturbed = of(&judged(VerdictCode::Disturbed));
+        let disturbed = result_of(&judged(VerdictCode::Disturbed));
         assert!(
             disturbed.is_conclusive()
                 && disturbed.stripe().unwrap().1 < SURE
@@ -407,7 +464,7 @@ mod tests {
         let run = &mut record.cells[0].result.points[0];
         run.order.truncate(100);
         run.latency_ns.truncate(100);
-        assert!(!of(&record).is_conclusive());
+        assert!(!result_of(&record).is_conclusive());
     }
 
     #[test]
@@ -415,5 +472,34 @@ mod tests {
         let mut record = array(64 << 10, 3);
         record.cells[0].result.points.clear();
         assert!(stripe(&record, &record.cells[0]).is_none());
+    }
+
+    #[test]
+    fn every_relation_has_its_name() {
+        let (k64, k256) = (Some(65_536), Some(262_144));
+        for (chunk, stripe, minimum, optimal, expected) in [
+            (k64, k256, 65_536, 262_144, Agreement::Agrees),
+            (k64, None, 65_536, 262_144, Agreement::Agrees),
+            (k64, k256, 65_536, 0, Agreement::Agrees),
+            (k64, k256, 65_536, 1_073_479_680, Agreement::Agrees),
+            (k64, k256, 65_536, 196_608, Agreement::Differs),
+            (k64, k256, 131_072, 262_144, Agreement::Differs),
+            (None, None, 65_536, 262_144, Agreement::NotSeen),
+            (k64, k256, 512, 0, Agreement::NotHinted),
+            (k64, k256, 4096, 1_310_720, Agreement::NotHinted),
+            (None, None, 512, 0, Agreement::NoStripe),
+        ] {
+            let (agreement, text) = compare_with_sysfs((chunk, stripe), 512, minimum, optimal);
+            assert_eq!(agreement, expected, "{text}");
+            assert!(text.contains(&minimum.to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_large_physical_block_is_no_chunk() {
+        let (agreement, text) = compare_with_sysfs((None, None), 16_384, 16_384, 0);
+        assert_eq!(agreement, Agreement::NoStripe, "{text}");
+        let (agreement, text) = compare_with_sysfs((None, None), 16_384, 65_536, 0);
+        assert_eq!(agreement, Agreement::NotSeen, "{text}");
     }
 }

@@ -5,7 +5,9 @@ use crate::charged::{charged, is_served};
 use crate::groups::distinct;
 use crate::medium;
 use crate::metrics::{self, Written};
-use rdsk_model::{CellRecord, EvidenceSource, Filesystem, IoPath, Op, Target, TargetKind, VerdictCode};
+use rdsk_model::{
+    CellRecord, Device, EvidenceSource, Filesystem, IoPath, Op, Target, TargetKind, VerdictCode,
+};
 use rdsk_units::printable;
 
 /// What others may read or write before it counts as disturbance: in bytes, and as a share of ours.
@@ -48,21 +50,14 @@ pub(super) struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// The facts, or `None` when nothing completed.
-    pub(super) fn of(cell: &'a CellRecord, targets: &'a [Target]) -> Option<Self> {
+    pub(super) fn gather(cell: &'a CellRecord, targets: &'a [Target]) -> Option<Self> {
         let bytes = cell.result.bytes.filter(|&bytes| bytes > 0)?;
         let ops = cell.result.ops.filter(|&ops| ops > 0)?;
         let op = cell.workload.op;
-        let other = match op {
-            Op::Read => Op::Write,
-            Op::Write => Op::Read,
-        };
         let moved = metrics::device_bytes(cell, op);
         let counters = cell.workload.targets.iter().flat_map(|&target| cell.evidence.counters_of(target));
         let names = distinct(counters.map(|device| printable(&device.name)));
-        let written = match op {
-            Op::Read => Written::ONCE,
-            Op::Write => metrics::written(cell),
-        };
+        let written = op.select(Written::ONCE, metrics::written(cell));
         Some(Self {
             cell,
             targets: targets.iter().filter(|target| cell.workload.targets.contains(&target.index)).collect(),
@@ -70,7 +65,7 @@ impl<'a> Facts<'a> {
             ops,
             elapsed_ns: cell.result.elapsed_ns.unwrap_or(0).max(1),
             moved,
-            opposite: metrics::device_bytes(cell, other),
+            opposite: metrics::device_bytes(cell, op.select(Op::Write, Op::Read)),
             share: moved.map(|moved| metrics::ratio(moved, bytes) / written.least),
             written,
             process_share: charged(cell, targets, op).map(|charged| metrics::ratio(charged, bytes)),
@@ -78,12 +73,22 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// What the kernel charged to this process in one direction, as far as that tells of the cell.
+    /// The block devices under the targets.
+    pub(super) fn devices(&self) -> impl Iterator<Item = &'a Device> {
+        self.targets.iter().filter_map(|target| target.device.as_ref())
+    }
+
+    /// The filesystems of the targets.
+    pub(super) fn filesystems(&self) -> impl Iterator<Item = &'a Filesystem> {
+        self.targets.iter().filter_map(|target| target.filesystem.as_ref())
+    }
+
+    /// What the kernel charged to this process in one direction, as far as that shows the cell.
     pub(super) fn charged(&self, op: Op) -> Option<u64> {
         charged(self.cell, self.targets.iter().copied(), op)
     }
 
-    /// Whether another process does the I/O of a target, so that its requests cannot be told from those of others.
+    /// Whether another process does the I/O of a target, so that its requests cannot be distinguished from those of others.
     pub(super) fn is_served(&self) -> bool {
         self.targets.iter().any(|target| is_served(target))
     }
@@ -110,15 +115,14 @@ impl<'a> Facts<'a> {
 
     /// The judgement of a cell with a target on a filesystem that keeps its files in memory.
     pub(super) fn memory_filesystem(&self) -> Judgement {
-        let kinds = self.targets.iter().filter_map(|target| target.filesystem.as_ref()).map(|one| &one.kind);
-        let kind = kinds.into_iter().find(|kind| matches!(kind.as_str(), "tmpfs" | "ramfs" | "rootfs"))?;
+        let mut kinds = self.filesystems().map(|filesystem| &filesystem.kind);
+        let kind = kinds.find(|kind| matches!(kind.as_str(), "tmpfs" | "ramfs" | "rootfs"))?;
         Some((VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them")))
     }
 
     /// The first filesystem of a target that can keep a file in fewer bytes than it has.
     pub(super) fn compressing_filesystem(&self) -> Option<&'a Filesystem> {
-        let mut kinds = self.targets.iter().filter_map(|target| target.filesystem.as_ref());
-        kinds.find(|found| COMPRESSING.contains(&found.kind.as_str()))
+        self.filesystems().find(|filesystem| COMPRESSING.contains(&filesystem.kind.as_str()))
     }
 
     /// The disk at the bottom of a target that is memory behind a driver.
@@ -138,17 +142,14 @@ impl<'a> Facts<'a> {
     /// more than was asked for.
     pub(super) fn reconstructs(&self) -> bool {
         let lacks_one = |array: &rdsk_model::ArrayFacts| array.degraded.is_some_and(|missing| missing > 0);
-        let mut devices = self.targets.iter().filter_map(|target| target.device.as_ref());
-        let is_degraded = devices.any(|device| device.arrays().any(lacks_one))
+        let is_degraded = self.devices().any(|device| device.arrays().any(lacks_one))
             || self.why_these().is_some_and(|why| why.contains("degraded"));
         is_degraded && metrics::written(self.cell).most.is_none()
     }
 
     /// Why there are no device counters.
     pub(super) fn no_counters(&self) -> String {
-        let stopped =
-            |target: &&&Target| target.device.as_ref().is_some_and(|device| device.iostats == Some(false));
-        if let Some(device) = self.targets.iter().find(stopped).and_then(|target| target.device.as_ref()) {
+        if let Some(device) = self.devices().find(|device| device.iostats == Some(false)) {
             let name = printable(&device.name);
             return format!("queue/iostats of {name} is 0, and no counters below it moved either");
         }

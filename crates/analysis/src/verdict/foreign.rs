@@ -5,8 +5,7 @@ mod below;
 
 use super::Judgement;
 use super::facts::Facts;
-use crate::metrics;
-use crate::read_requests::read_requests;
+use crate::metrics::{self, read_requests};
 use crate::words;
 use rdsk_model::{DeviceEvidence, Op, VerdictCode};
 use rdsk_units::grouped;
@@ -28,7 +27,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     beside(facts).or_else(|| below::judge(facts)).map(|text| (VerdictCode::Disturbed, text))
 }
 
-/// What the counters of devices tell of one direction.
+/// What the counters of devices show of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moved {
     requests: u64,
@@ -38,7 +37,7 @@ struct Moved {
 }
 
 impl Moved {
-    fn of(facts: &Facts<'_>, device: &DeviceEvidence, op: Op) -> Option<Self> {
+    fn on_device(facts: &Facts<'_>, device: &DeviceEvidence, op: Op) -> Option<Self> {
         let (requests, merges) = match op {
             Op::Read => (read_requests(facts.cell, device)?, device.read_merges),
             // The kernel counts an empty flush among the writes too.
@@ -49,7 +48,9 @@ impl Moved {
 
     /// The same of several devices together.
     fn of_all(facts: &Facts<'_>, devices: &[&DeviceEvidence], op: Op) -> Option<Self> {
-        devices.iter().try_fold(Self::default(), |sum, one| Some(sum.sum(Self::of(facts, one, op)?)))
+        devices
+            .iter()
+            .try_fold(Self::default(), |sum, device| Some(sum.sum(Self::on_device(facts, device, op)?)))
     }
 
     fn sum(self, more: Self) -> Self {
@@ -95,11 +96,12 @@ fn beside(facts: &Facts<'_>) -> Option<String> {
         }
         Op::Write => [(Op::Read, reads_beside(facts, reads)), (op, in_our_direction(facts, writes))],
     };
-    let (what, requests) = others.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let (what, requests) =
+        others.into_iter().max_by(|(_, requests), (_, other)| requests.total_cmp(other))?;
     is_much(facts, requests).then(|| {
         let per_s = requests / metrics::seconds(facts.elapsed_ns);
         format!(
-            "{device} did about {} {what} requests for others ({} per second) besides the {} I/Os of this cell{}",
+            "{device} did about {} {what} requests for others ({} per second) besides the {} I/Os of this test{}",
             grouped(metrics::whole(requests)),
             grouped(metrics::whole(per_s)),
             grouped(facts.ops),
@@ -125,10 +127,10 @@ fn in_our_direction(facts: &Facts<'_>, moved: Moved) -> f64 {
     }
     // Direct I/Os are cut into a known number of parts at most. What was merged or requested beyond that is others', as far as
     // there are bytes for it.
-    let devices = || facts.targets.iter().filter_map(|target| target.device.as_ref());
-    let limit = devices().filter_map(|device| device.max_request_bytes).min();
+    let limit = facts.devices().filter_map(|device| device.max_request_bytes).min();
     let limit = limit.filter(|&bytes| bytes > 0).unwrap_or(REQUEST_BYTES);
-    let segments = devices().filter_map(|device| device.max_segments).min().unwrap_or(PAGES_PER_REQUEST);
+    let segments =
+        facts.devices().filter_map(|device| device.max_segments).min().unwrap_or(PAGES_PER_REQUEST);
     let pages = workload.block_bytes.div_ceil(metrics::PAGE_BYTES);
     // Cut at the one limit or at the other: the first part of each may be the same.
     let parts = workload.block_bytes.div_ceil(limit) + pages.div_ceil(segments.max(1)) - 1;
@@ -149,12 +151,12 @@ fn queue(facts: &Facts<'_>, counters: &[&DeviceEvidence]) -> String {
         let (io, interval_ns) = (device.diskstat?, device.interval_ns.filter(|&ns| ns > 0)?);
         Some((io.read_ticks_ms + io.write_ticks_ms) as f64 * 1e6 / interval_ns as f64)
     };
-    let all: Option<f64> = counters.iter().map(in_flight).sum();
-    match all.zip(facts.cell.result.in_flight_mean).filter(|_| facts.is_direct()) {
-        Some((all, ours)) if all > ours => {
+    let of_all: Option<f64> = counters.iter().map(in_flight).sum();
+    match of_all.zip(facts.cell.result.in_flight_mean).filter(|_| facts.is_direct()) {
+        Some((of_all, ours)) if of_all > ours => {
             format!(
                 "; {} requests were in flight on average, {} of them ours",
-                words::figure(all),
+                words::figure(of_all),
                 words::figure(ours)
             )
         }
@@ -197,7 +199,7 @@ mod tests {
         let text = is_disturbed(&beside, fixtures::disk()).unwrap();
         assert_eq!(
             text,
-            "sda did about 24,000 read requests for others (24,000 per second) besides the 2,000 I/Os of this cell; 1.95 \
+            "sda did about 24,000 read requests for others (24,000 per second) besides the 2,000 I/Os of this test; 1.95 \
              requests were in flight on average, 0.99 of them ours"
         );
         // Through the page cache it is not known how many requests are ours, and their bytes decide alone.
@@ -209,7 +211,7 @@ mod tests {
     /// What a virtual disk counted on 2026-11-22 beside four fio jobs: 1 MiB at depth 8 in 1.18 s, requests merged and cut.
     #[test]
     fn a_rival_beside_fast_sequential_reads_is_seen() {
-        let seen = |reads: u64, merges: u64, read_bytes: u64, max_segments: Option<u64>| {
+        let others_of = |reads: u64, merges: u64, read_bytes: u64, max_segments: Option<u64>| {
             let cell = with(cell("s", Op::Read, IoPath::Direct, MIB, 3738, 1_182_406_358), |cell| {
                 cell.workload.queue_depth = 8;
                 let device = &mut cell.evidence.device[0];
@@ -221,12 +223,12 @@ mod tests {
             (device.max_request_bytes, device.max_segments) = (Some(4 * MIB), max_segments);
             is_disturbed(&cell, target)
         };
-        let text = seen(13_886, 2_345, 3_970_748_416, Some(254)).unwrap();
+        let text = others_of(13_886, 2_345, 3_970_748_416, Some(254)).unwrap();
         assert!(text.contains("about 8,755 read requests for others"), "{text}");
-        assert!(seen(8_553, 2_422, 3_948_675_072, Some(254)).is_some(), "most of ours were merged");
-        assert_eq!(seen(13_886, 0, 3_970_748_416, None), None, "they might all be ours");
-        assert_eq!(seen(2 * 3738, 0, 3738 * MIB, Some(254)), None);
-        assert_eq!(seen(1_400, 2_338, 3738 * MIB, Some(254)), None);
+        assert!(others_of(8_553, 2_422, 3_948_675_072, Some(254)).is_some(), "most of ours were merged");
+        assert_eq!(others_of(13_886, 0, 3_970_748_416, None), None, "they might all be ours");
+        assert_eq!(others_of(2 * 3738, 0, 3738 * MIB, Some(254)), None);
+        assert_eq!(others_of(1_400, 2_338, 3738 * MIB, Some(254)), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ const MIN_SHARE: f64 = 0.7;
 const MOST_IN_DEVICE: f64 = 0.5;
 /// Least share of the time in which our I/O was in flight.
 const MIN_IN_FLIGHT: f64 = 0.2;
-/// Least time for whole milliseconds of the kernel to tell a share.
+/// Least time for whole milliseconds of the kernel to show a share.
 const MIN_NS: f64 = 100e6;
 /// Share of the limit from which it is worth a word beside a rate of the device.
 const WORTH_NAMING: f64 = 0.5;
@@ -59,17 +59,18 @@ struct Below {
 
 impl Below {
     fn words(&self, limit: &Limit) -> String {
-        let of = |rate: f64| {
+        let in_words = |rate: f64| {
             if self.is_bytes { words::rate(rate) } else { format!("{} I/Os per second", words::figure(rate)) }
         };
         let scatter = self.high.filter(|&high| high >= (1.0 - LIMIT_TOLERANCE) * self.most);
-        let scatter = scatter
-            .map_or_else(String::new, |high| format!(" (up to {} with the scatter of the runs)", of(high)));
+        let scatter = scatter.map_or_else(String::new, |high| {
+            format!(" (up to {} with the scatter of the runs)", in_words(high))
+        });
         format!(
             "{}{scatter} is {} of the limit of {} that {} sets for {}s",
-            of(self.mean),
+            in_words(self.mean),
             percent(self.mean / self.most),
-            of(self.most),
+            in_words(self.most),
             printable(&limit.source),
             limit.op
         )
@@ -81,12 +82,12 @@ fn below(facts: &Facts<'_>, limit: &Limit) -> Vec<Below> {
     let result = &facts.cell.result;
     // The interval is that of the cell, which is the target's where there is one.
     let high = |rate: Option<Estimate>| rate.filter(|_| facts.targets.len() == 1)?.high;
-    let one = |rate: Option<f64>, most: Option<u64>, high: Option<f64>, is_bytes: bool| {
+    let if_below = |rate: Option<f64>, most: Option<u64>, high: Option<f64>, is_bytes: bool| {
         let (mean, most) = (rate?, most.filter(|&most| most > 0)? as f64);
         (mean <= most * (1.0 + LIMIT_TOLERANCE)).then_some(Below { mean, high, most, is_bytes })
     };
-    let bytes = one(bytes_per_s, limit.bytes_per_s, high(result.bytes_per_s), true);
-    bytes.into_iter().chain(one(ops_per_s, limit.ops_per_s, high(result.ops_per_s), false)).collect()
+    let bytes = if_below(bytes_per_s, limit.bytes_per_s, high(result.bytes_per_s), true);
+    bytes.into_iter().chain(if_below(ops_per_s, limit.ops_per_s, high(result.ops_per_s), false)).collect()
 }
 
 /// The share of the time with our I/O in flight in which the device did none of it; `None` where that is not most of the time, or not
@@ -99,10 +100,8 @@ fn waited_above(facts: &Facts<'_>, device: &DeviceEvidence, op: Op) -> Option<f6
     if in_flight < MIN_IN_FLIGHT || ours_ns < MIN_NS {
         return None;
     }
-    let (ticks_ms, flush_ms) = match op {
-        Op::Read => (counted.read_ticks_ms, 0),
-        Op::Write => (counted.write_ticks_ms, counted.flush_ticks_ms.unwrap_or(0)),
-    };
+    let of_writes = (counted.write_ticks_ms, counted.flush_ticks_ms.unwrap_or(0));
+    let (ticks_ms, flush_ms) = op.select((counted.read_ticks_ms, 0), of_writes);
     let in_device = ((ticks_ms.min(counted.io_ticks_ms) + flush_ms) as f64 * 1e6 / ours_ns).min(1.0);
     (in_device <= MOST_IN_DEVICE).then_some(1.0 - in_device)
 }

@@ -51,8 +51,8 @@ pub(super) fn limits<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = &'a Limit
 
 /// A sentence about one target, with its name where there are several.
 pub(super) fn of_target(facts: &Facts<'_>, target: u32, text: &str) -> String {
-    let its = facts.targets.iter().find(|one| one.index == target && facts.targets.len() > 1);
-    its.map_or_else(|| text.to_owned(), |one| format!("{}: {text}", printable(&one.name)))
+    let its = facts.targets.iter().find(|other| other.index == target && facts.targets.len() > 1);
+    its.map_or_else(|| text.to_owned(), |target| format!("{}: {text}", printable(&target.name)))
 }
 
 /// The cell's own bytes and I/Os per second on a limited device, over the time in which its target had streams: of two targets with a
@@ -61,9 +61,10 @@ pub(super) fn of_target(facts: &Facts<'_>, target: u32, text: &str) -> String {
 pub(super) fn own_rates(facts: &Facts<'_>, limit: &Limit) -> (Option<f64>, Option<f64>) {
     let device = limited(facts, limit);
     let moved = device.and_then(|device| metrics::bytes_of(device, limit.op));
-    let arrived = device.and_then(|device| match limit.op {
-        Op::Read => Some(device.reads?.saturating_add(device.read_merges.unwrap_or(0))),
-        Op::Write => Some(device.writes?.saturating_add(device.write_merges.unwrap_or(0))),
+    let arrived = device.and_then(|device| {
+        let (ios, merges) =
+            limit.op.select((device.reads, device.read_merges), (device.writes, device.write_merges));
+        Some(ios?.saturating_add(merges.unwrap_or(0)))
     });
     let result = &facts.cell.result;
     let mean = |rate: Option<Estimate>| rate.map(|rate| rate.mean);
@@ -98,7 +99,7 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let source = printable(&limit.source);
     let op = limit.op;
     if let Some(allowed) = limit.bytes_per_s {
-        let devices = row.map(|row| row.of(op).kb_s * 1024.0);
+        let devices = row.map(|row| row.direction(op).kb_s * 1024.0);
         let words_of_limit =
             format!("the limit of {} that {source} sets for {op}s", words::rate(allowed as f64));
         if let Some(rate) = own_bytes.filter(|&rate| is_at(rate, allowed)) {
@@ -110,13 +111,13 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
         if let Some(rate) = devices.filter(|&rate| is_at(rate, allowed)) {
             let used = own_bytes.map_or_else(|| "an unknown part".into(), words::rate);
             return Some(format!(
-                "{name} moved {}, {words_of_limit}; {used} of it was for this cell",
+                "{name} moved {}, {words_of_limit}; {used} of it was for this test",
                 words::rate(rate)
             ));
         }
     }
     let allowed = limit.ops_per_s?;
-    let devices = row.map(|row| row.of(op).ios_s);
+    let devices = row.map(|row| row.direction(op).ios_s);
     if let Some(rate) = own_ios.filter(|&rate| may_burst && is_burst(facts, rate, allowed)) {
         let rate = words::figure(rate);
         return Some(format!(
@@ -137,7 +138,7 @@ fn changed(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let is_same = |other: &&Limit| {
         (&other.source, &other.device, other.target) == (&limit.source, &limit.device, limit.target)
     };
-    let all: Vec<&Limit> = limits(facts).filter(is_same).collect();
+    let same: Vec<&Limit> = limits(facts).filter(is_same).collect();
     let between = |rate: Option<f64>, allowed: Vec<u64>| {
         let (least, most) = (*allowed.iter().min()?, *allowed.iter().max()?);
         let is_within = |rate: &f64| {
@@ -146,8 +147,8 @@ fn changed(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
         rate.filter(|rate| least < most && is_within(rate)).map(|rate| (rate, allowed))
     };
     let (bytes_per_s, ops_per_s) = own_rates(facts, limit);
-    let bytes = between(bytes_per_s, all.iter().filter_map(|one| one.bytes_per_s).collect());
-    let ios = between(ops_per_s, all.iter().filter_map(|one| one.ops_per_s).collect());
+    let bytes = between(bytes_per_s, same.iter().filter_map(|limit| limit.bytes_per_s).collect());
+    let ios = between(ops_per_s, same.iter().filter_map(|limit| limit.ops_per_s).collect());
     let (rate, limits) = match (bytes, ios) {
         (Some((rate, allowed)), _) => (words::rate(rate), named(&allowed, |most| words::rate(most as f64))),
         (None, Some((rate, allowed))) => {
@@ -182,7 +183,7 @@ fn is_at_the_device(facts: &Facts<'_>) -> bool {
 /// since Linux 5.14 only, and memory may answer it; then a rate above the limit is no burst.
 fn holds_for_all(facts: &Facts<'_>, limit: &Limit) -> bool {
     let evidence = &facts.cell.evidence;
-    let is_looped = |one: &rdsk_model::LoopFile| one.target == limit.target;
+    let is_looped = |file: &rdsk_model::LoopFile| file.target == limit.target;
     let is_stacked = |target: &&rdsk_model::Target| target.stack.contains(&limit.device);
     limit.device.is_empty() || !evidence.loops.iter().any(is_looped) || facts.targets.iter().any(is_stacked)
 }

@@ -1,4 +1,4 @@
-//! What answered below a loop device: its backing file's disk, or memory, or nobody. A loop device counts every request that it
+//! What answered below a loop device: its backing file's disk, or memory, or nothing. A loop device counts every request that it
 //! passes on, whether a disk is behind its file or not, so its own counters prove nothing.
 
 use super::Judgement;
@@ -8,7 +8,7 @@ use crate::{metrics, words};
 use rdsk_model::{DeviceEvidence, ExtentEvidence, LoopFile, Op, Sync, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};
 
-/// Below this share of bytes from the disk below, memory or nobody answered some of them.
+/// Below this share of bytes from the disk below, memory or nothing answered some of them.
 const BELOW_SHARE: f64 = 0.9;
 /// From this share of the file on, what is cached or was never written is all of it.
 const WHOLE_SHARE: f64 = 0.9;
@@ -20,15 +20,19 @@ const CACHED_SHARE: f64 = 0.01;
 const MAX_NESTED: usize = 8;
 
 /// The judgement of a cell over loop devices that memory or a hole answered; `None` if disks did, or nothing is known.
+///
+/// Of two loop devices that moved 6 and 2 GiB, a disk moved 1.5 GiB below the first and all below the second: 4.5 of 8 GiB are missing,
+/// 56 %, and the verdict is that of the first. If a disk had moved 5.3 GiB of the 6, 0.7 of 8 GiB would be missing, 9 %, which
+/// counters may be off by, and the disks would have done it.
 pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     let evidence = &facts.cell.evidence;
     let mut answers: Vec<(u64, Answer)> = Vec::new();
-    for one in evidence.loops.iter().filter(|one| facts.cell.workload.targets.contains(&one.target)) {
+    for file in evidence.loops.iter().filter(|file| facts.cell.workload.targets.contains(&file.target)) {
         // A loop device below another one's file is judged with that.
-        if evidence.loops.iter().any(|other| other.target == one.target && is_below(other, one)) {
+        if evidence.loops.iter().any(|other| other.target == file.target && is_below(other, file)) {
             continue;
         }
-        if let (Some(moved), Some(answer)) = (moved_by(facts, one), answer_of(facts, one, MAX_NESTED)) {
+        if let (Some(moved), Some(answer)) = (moved_by(facts, file), answer_of(facts, file, MAX_NESTED)) {
             answers.push((moved, answer));
         }
     }
@@ -40,7 +44,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     }
     let part = |(moved, answer): &(u64, Answer)| *moved as f64 * answer.missing;
     let (_, worst) = answers.iter().max_by(|a, b| part(a).total_cmp(&part(b)))?;
-    let others = answers.iter().filter(|one| part(one) > 0.0).count() - 1;
+    let others = answers.iter().filter(|answer| part(answer) > 0.0).count() - 1;
     let more = if others > 0 { format!("; {others} more loop devices likewise") } else { String::new() };
     Some((worst.code, format!("{}{more}", worst.text)))
 }
@@ -73,22 +77,22 @@ fn device<'a>(facts: &Facts<'a>, target: u32, name: &str) -> Option<&'a DeviceEv
 }
 
 /// Bytes that a loop device moved for the cell, as far as it is known.
-fn moved_by(facts: &Facts<'_>, one: &LoopFile) -> Option<u64> {
-    let own = device(facts, one.target, &one.device)?;
+fn moved_by(facts: &Facts<'_>, file: &LoopFile) -> Option<u64> {
+    let own = device(facts, file.target, &file.device)?;
     metrics::bytes_of(own, facts.cell.workload.op).filter(|&bytes| bytes > 0)
 }
 
 /// `None` if a disk moved its bytes, or if that is not known.
-fn answer_of(facts: &Facts<'_>, one: &LoopFile, levels: usize) -> Option<Answer> {
-    let in_memory = in_memory(facts, one);
+fn answer_of(facts: &Facts<'_>, file: &LoopFile, levels: usize) -> Option<Answer> {
+    let in_memory = in_memory(facts, file);
     let nested = || {
-        let all = facts.cell.evidence.loops.iter();
-        let mut lower = all.filter(|lower| lower.target == one.target && is_below(one, lower));
+        let loops = facts.cell.evidence.loops.iter();
+        let mut lower = loops.filter(|lower| lower.target == file.target && is_below(file, lower));
         let lower = lower.next().filter(|_| levels > 0)?;
         answer_of(facts, lower, levels - 1).map(|answer| Answer {
             text: format!(
                 "the file of {} lies on {}; {}",
-                printable(&one.device),
+                printable(&file.device),
                 printable(&lower.device),
                 answer.text
             ),
@@ -96,8 +100,8 @@ fn answer_of(facts: &Facts<'_>, one: &LoopFile, levels: usize) -> Option<Answer>
         })
     };
     let own = || match facts.cell.workload.op {
-        Op::Read => read(facts, one),
-        Op::Write => written(facts, one),
+        Op::Read => read(facts, file),
+        Op::Write => written(facts, file),
     };
     // What lies lower is the better reason for as much.
     in_memory.or_else(|| {
@@ -109,22 +113,25 @@ fn answer_of(facts: &Facts<'_>, one: &LoopFile, levels: usize) -> Option<Answer>
 }
 
 /// The backing file lies in memory.
-fn in_memory(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
-    let kind = one.filesystem.as_deref().filter(|kind| matches!(*kind, "tmpfs" | "ramfs"));
-    let disk = one.below.as_deref().filter(|below| is_memory_disk(below));
+fn in_memory(facts: &Facts<'_>, file: &LoopFile) -> Option<Answer> {
+    let kind = file.filesystem.as_deref().filter(|kind| matches!(*kind, "tmpfs" | "ramfs"));
+    let disk = file.below.as_deref().filter(|below| is_memory_disk(below));
     let keeper = match (kind, disk) {
         (Some(kind), _) => format!("on {kind}, which keeps its files in memory"),
         (None, Some(disk)) => format!("on {}, which is memory", printable(disk)),
         (None, None) => return None,
     };
-    let text =
-        format!("{}, but its backing file {} is {keeper}: no disk was reached", did(facts, one), shown(one));
+    let text = format!(
+        "{}, but its backing file {} is {keeper}: no disk was reached",
+        did(facts, file),
+        shown(file)
+    );
     Some(Answer { missing: 1.0, code: VerdictCode::PageCache, text })
 }
 
-fn read(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
-    let moved = moved_by(facts, one)?;
-    let below = one.below.as_deref().and_then(|below| device(facts, one.target, below));
+fn read(facts: &Facts<'_>, file: &LoopFile) -> Option<Answer> {
+    let moved = moved_by(facts, file)?;
+    let below = file.below.as_deref().and_then(|below| device(facts, file.target, below));
     let below_bytes = below.and_then(|below| metrics::bytes_of(below, Op::Read));
     let share = below_bytes.map(|bytes| metrics::ratio(bytes, moved).min(1.0));
     let counted = match (below, below_bytes) {
@@ -132,55 +139,59 @@ fn read(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
         _ => String::new(),
     };
     let answer = |missing: f64, code: VerdictCode, why: String| {
-        Some(Answer { missing, code, text: format!("{}, but {why}{counted}", did(facts, one)) })
+        Some(Answer { missing, code, text: format!("{}, but {why}{counted}", did(facts, file)) })
     };
-    let holes = one.extents.map_or(0.0, |extents| never_written(&extents));
+    let holes = file.extents.map_or(0.0, |extents| never_written(&extents));
     let missing = 1.0 - share.unwrap_or(0.0);
-    // What was never written is not read from a disk, whoever else reads there meanwhile.
-    let is_surely_hole = least_in_holes(facts, one) >= WHOLE_SHARE;
+    // What was never written is not read from a disk, whatever else reads there meanwhile.
+    let is_surely_hole = least_in_holes(facts, file) >= WHOLE_SHARE;
     // A filesystem on the loop device has written what it gives back.
     let may_be_hole = holes >= HOLE_SHARE && !facts.is_file();
     if is_surely_hole
         || (may_be_hole
             && share.is_some()
             && missing >= 0.5 * holes
-            && !is_mostly_cached(facts, one, missing))
+            && !is_mostly_cached(facts, file, missing))
     {
-        let part = match one.partitions.as_slice() {
+        let part = match file.partitions.as_slice() {
             [] => String::new(),
             parts => format!(" below {}", printable(&parts.join(", "))),
         };
         let why = format!(
             "{} of its backing file {}{part} was never written, and the filesystem returns zeros for that without reading",
             percent(holes),
-            shown(one)
+            shown(file)
         );
         return answer(if is_surely_hole { 1.0 } else { missing }, VerdictCode::Hole, why);
     }
-    if one.direct_io != Some(true) {
-        return through_cache(facts, one, moved, share)
+    if file.direct_io != Some(true) {
+        return through_cache(facts, file, moved, share)
             .and_then(|(missing, why)| answer(missing, VerdictCode::PageCache, why));
     }
     share.filter(|&share| share < BELOW_SHARE).and_then(|_| {
-        let file = shown(one);
-        let why = format!("the disk below read less, although direct I/O is on for its backing file {file}");
+        let name = shown(file);
+        let why = format!("the disk below read less, although direct I/O is on for its backing file {name}");
         answer(missing, VerdictCode::Unverified, why)
     })
 }
 
 /// Whether more of the bytes that no disk read came from the page cache of the backing file than from holes of it: the cell's span may
 /// lie outside of these as a whole and is cached, or they explain less than half.
-fn is_mostly_cached(facts: &Facts<'_>, one: &LoopFile, missing: f64) -> bool {
+///
+/// A file of 10 GiB has 3 GiB that were never written, and no disk read anything of a span of 1 GiB. If 0.95 GiB of the file were cached
+/// before each visit, the span may be those: memory. With 0.1 GiB cached it is not, and the holes stay the better reason. If the
+/// span is all of the file, the holes explain 30 % of what is missing, and the cache the other 70 % if it held 6.3 GiB or more.
+fn is_mostly_cached(facts: &Facts<'_>, file: &LoopFile, missing: f64) -> bool {
     let (Some(extents), Some(cached_bytes)) =
-        (one.extents, one.page_cache.and_then(|cache| cache.before.cached_bytes))
+        (file.extents, file.page_cache.and_then(|cache| cache.before.cached_bytes))
     else {
         return false;
     };
-    let span_bytes = facts.cell.workload.span_bytes.min(one.size_bytes).max(1);
+    let span_bytes = facts.cell.workload.span_bytes.min(file.size_bytes).max(1);
     let of_span = |bytes: u64| metrics::ratio(bytes, span_bytes.saturating_mul(metrics::visits(facts.cell)));
     let may_be_written = metrics::ratio(extents.mapped_bytes, span_bytes) >= WHOLE_SHARE;
     let by_cache = (missing - never_written(&extents)).max(0.0);
-    one.direct_io != Some(true)
+    file.direct_io != Some(true)
         && match may_be_written {
             true => of_span(cached_bytes) >= WHOLE_SHARE,
             false => by_cache > never_written(&extents) && of_span(cached_bytes) >= WHOLE_SHARE * by_cache,
@@ -188,10 +199,15 @@ fn is_mostly_cached(facts: &Facts<'_>, one: &LoopFile, missing: f64) -> bool {
 }
 
 /// What the page cache of the backing file answered of reads without direct I/O of the loop device: the share, and why.
-fn through_cache(facts: &Facts<'_>, one: &LoopFile, moved: u64, share: Option<f64>) -> Option<(f64, String)> {
-    let through = format!("it goes through the page cache of its backing file {}", shown(one));
-    let all_bytes = one.size_bytes.saturating_mul(metrics::visits(facts.cell)).max(1);
-    let cache = one.page_cache.and_then(|cache| cache.before.cached_bytes.zip(cache.after.cached_bytes));
+fn through_cache(
+    facts: &Facts<'_>,
+    file: &LoopFile,
+    moved: u64,
+    share: Option<f64>,
+) -> Option<(f64, String)> {
+    let through = format!("it goes through the page cache of its backing file {}", shown(file));
+    let all_bytes = file.size_bytes.saturating_mul(metrics::visits(facts.cell)).max(1);
+    let cache = file.page_cache.and_then(|cache| cache.before.cached_bytes.zip(cache.after.cached_bytes));
     // Cached pages are not read again, whatever else the disk does meanwhile.
     if let Some((before, _)) = cache
         && metrics::ratio(before, all_bytes) >= WHOLE_SHARE
@@ -213,16 +229,16 @@ fn through_cache(facts: &Facts<'_>, one: &LoopFile, moved: u64, share: Option<f6
         .then(|| (1.0 - fetched, format!("{through}, which grew by only {}", words::bytes(grown))))
 }
 
-fn written(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
-    let moved = moved_by(facts, one)?;
-    let below = device(facts, one.target, one.below.as_deref()?)?;
+fn written(facts: &Facts<'_>, file: &LoopFile) -> Option<Answer> {
+    let moved = moved_by(facts, file)?;
+    let below = device(facts, file.target, file.below.as_deref()?)?;
     // Without a sync the figure is that of the return; the flush after the cell is not in it.
     let is_returned = facts.cell.workload.sync == Sync::None && facts.is_direct();
     let bytes =
         if is_returned { Some(below.diskstat?.write_bytes()) } else { metrics::bytes_of(below, Op::Write) }?;
     // A filesystem on it writes its metadata in that flush, several times as much where it copies on write (btrfs, measured 2026-11-23
     // on 6.18: 48 KiB by the return, 600 KiB in the end), so both counts must be those of the return.
-    let own = device(facts, one.target, &one.device).and_then(|own| own.diskstat);
+    let own = device(facts, file.target, &file.device).and_then(|own| own.diskstat);
     let returned = own.map(|counted| counted.write_bytes()).filter(|&bytes| is_returned && bytes > 0);
     let moved = returned.map_or(moved, |bytes| bytes.min(moved));
     let share = metrics::ratio(bytes, moved).min(1.0);
@@ -230,16 +246,16 @@ fn written(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
         return None;
     }
     let when = if is_returned { " by the time the last write returned" } else { "" };
-    let (code, why) = if one.direct_io == Some(true) {
+    let (code, why) = if file.direct_io == Some(true) {
         (VerdictCode::Unverified, "the disk below wrote less, although direct I/O is on for its backing file")
     } else {
         (VerdictCode::PageCache, "the page cache of its backing file took the data:")
     };
     let text = format!(
         "{} wrote {}, but {why} {}; {} wrote {}{when}",
-        printable(&one.device),
+        printable(&file.device),
         words::bytes(moved),
-        shown(one),
+        shown(file),
         printable(&below.name),
         words::bytes(bytes)
     );
@@ -247,31 +263,28 @@ fn written(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
 }
 
 /// `loop0 read 6.91 GiB`.
-fn did(facts: &Facts<'_>, one: &LoopFile) -> String {
-    let did = match facts.cell.workload.op {
-        Op::Read => "read",
-        Op::Write => "wrote",
-    };
-    let moved = moved_by(facts, one).map_or_else(|| "something".into(), words::bytes);
-    format!("{} {did} {moved}", printable(&one.device))
+fn did(facts: &Facts<'_>, file: &LoopFile) -> String {
+    let did = facts.cell.workload.op.select("read", "wrote");
+    let moved = moved_by(facts, file).map_or_else(|| "something".into(), words::bytes);
+    format!("{} {did} {moved}", printable(&file.device))
 }
 
-fn shown(one: &LoopFile) -> String {
-    printable(&one.file)
+fn shown(file: &LoopFile) -> String {
+    printable(&file.file)
 }
 
 /// Share of the cell's span that lies in what was never written, at least: all of the span that the written bytes of the file
 /// cannot fill. 0 where the cell does not read from the loop device itself or a partition of it.
-fn least_in_holes(facts: &Facts<'_>, one: &LoopFile) -> f64 {
-    let target = facts.targets.iter().find(|target| target.index == one.target);
+fn least_in_holes(facts: &Facts<'_>, file: &LoopFile) -> f64 {
+    let target = facts.targets.iter().find(|target| target.index == file.target);
     let is_itself = target.is_some_and(|target| {
         target.kind == TargetKind::Block
-            && target.device.as_ref().is_some_and(|device| carries(&device.name, &one.device))
+            && target.device.as_ref().is_some_and(|device| carries(&device.name, &file.device))
     });
-    let Some(extents) = one.extents.filter(|_| is_itself) else { return 0.0 };
-    let span_bytes = facts.cell.workload.span_bytes.min(one.size_bytes);
-    let known = extents.unwritten_bytes + extents.hole_bytes;
-    let holes = span_bytes.saturating_sub(one.size_bytes.saturating_sub(known));
+    let Some(extents) = file.extents.filter(|_| is_itself) else { return 0.0 };
+    let span_bytes = facts.cell.workload.span_bytes.min(file.size_bytes);
+    let never_bytes = extents.unwritten_bytes + extents.hole_bytes;
+    let holes = span_bytes.saturating_sub(file.size_bytes.saturating_sub(never_bytes));
     metrics::ratio(holes, span_bytes.max(1))
 }
 
@@ -329,7 +342,7 @@ mod tests {
         (file.below, file.extents) = (None, None);
     }
 
-    fn of(cell: &CellRecord) -> Verdict {
+    fn judged(cell: &CellRecord) -> Verdict {
         let mut target = fixtures::disk();
         target.device.as_mut().unwrap().name = cell.evidence.device[0].name.clone();
         verdict(cell, &[target], Some(8))
@@ -337,7 +350,7 @@ mod tests {
 
     #[track_caller]
     fn check(cell: &CellRecord, code: VerdictCode, words: &str) {
-        let verdict = of(cell);
+        let verdict = judged(cell);
         assert_eq!(verdict.code, code, "{}", verdict.text);
         assert!(verdict.text.contains(words), "\"{words}\" is not in \"{}\"", verdict.text);
     }

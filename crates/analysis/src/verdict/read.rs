@@ -2,7 +2,7 @@
 
 use super::Judgement;
 use super::facts::{COMPRESSED_SHARE, Facts, are_foreign};
-use super::uncounted::{self, memory_had_nothing};
+use super::zeros::{memory_had_nothing, past_the_block_layer};
 use crate::medium::is_memory_disk;
 use crate::{metrics, words};
 use rdsk_model::{Op, Pattern, StreamRange, VerdictCode};
@@ -22,7 +22,7 @@ const READAHEAD_BYTES: u64 = 8 << 20;
 /// Steps 2 to 4 of the verdict: `hole`, `page-cache`, `unverified`.
 pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
     hole(facts)
-        .or_else(|| uncounted::judge(facts))
+        .or_else(|| past_the_block_layer(facts))
         .or_else(|| if facts.is_direct() { direct(facts) } else { buffered(facts) })
 }
 
@@ -61,7 +61,7 @@ fn buffered(facts: &Facts<'_>) -> Judgement {
     }
     let (cell, visits) = (facts.cell, metrics::visits(facts.cell));
     let spans = facts.targets.len().max(1) as u64 * visits;
-    let span = crate::spans::visit_span_bytes(cell).saturating_mul(spans);
+    let span = crate::passes::visit_span_bytes(cell).saturating_mul(spans);
     let cached = cell.evidence.page_cache.and_then(|cache| cache.before.cached_bytes);
     if let Some(cached) = cached.filter(|&cached| span > 0 && metrics::ratio(cached, span) >= DEVICE_SHARE) {
         let (cached, span) = (words::bytes(cached), words::bytes(span));
@@ -98,7 +98,7 @@ fn own_share(facts: &Facts<'_>) -> Option<f64> {
     }
 }
 
-/// Whether the kernel charges nobody for these reads: until 6.4 it read single pages from zram, ram disks and pmem by a call
+/// Whether the kernel charges no process for these reads: until 6.4 it read single pages from zram, ram disks and pmem by a call
 /// of the driver (`rw_page`) that no account passes (measured on 6.1 with zram, 2026-11: 16 MiB read, 0 charged). Memory has
 /// not answered if it held nothing of the span at the start and no byte was read twice.
 fn is_never_charged(facts: &Facts<'_>) -> bool {
@@ -198,7 +198,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
         let (read, ours) = (words::bytes(read), words::bytes(ours));
         return Some((
             VerdictCode::Disturbed,
-            format!("{device} read {read} for others besides the {ours} of this cell"),
+            format!("{device} read {read} for others besides the {ours} of this test"),
         ));
     }
     is_much(written).then(|| {

@@ -85,8 +85,8 @@ fn who_may_have_answered_from_memory_is_said() {
         target.stack = vec![name.into()];
         check(&read(IoPath::Direct), target, VerdictCode::Device, words);
     }
-    let seen = verdict(&read(IoPath::Direct), &[fixtures::disk()], Some(8));
-    assert!(!seen.text.contains("may have answered"), "{}", seen.text);
+    let judged = verdict(&read(IoPath::Direct), &[fixtures::disk()], Some(8));
+    assert!(!judged.text.contains("may have answered"), "{}", judged.text);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn page_cache_reads() {
     check(&below, fixtures::disk(), VerdictCode::PageCache, "10.9%");
     let above = charged(device_reads(read(IoPath::Buffered), 58 * MIB), Some(58 * MIB), None);
     check(&above, fixtures::disk(), VerdictCode::Device, "90.6%");
-    // Others read as much as we did from memory: what the kernel charged to us tells.
+    // Others read as much as we did from memory: what the kernel charged to us says.
     let masked = charged(read(IoPath::Buffered), Some(0), None);
     check(&masked, fixtures::disk(), VerdictCode::PageCache, "fetched 0 B for rdsk");
     // iostats=0: the process's own account is enough over a block device.
@@ -237,12 +237,7 @@ fn unverified() {
 #[test]
 fn page_cache_writes() {
     let memory = kept_in_memory(write(IoPath::Buffered), 20_000_000, HALF_SECOND);
-    check(
-        &memory,
-        fixtures::file(),
-        VerdictCode::PageCache,
-        "3.12 GiB/s to the return, 128.0 MiB/s until stable",
-    );
+    check(&memory, fixtures::file(), VerdictCode::PageCache, "3.12 GiB/s into RAM, 128.0 MiB/s on disk");
     check(
         &memory,
         fixtures::file(),
@@ -257,7 +252,7 @@ fn page_cache_writes() {
     };
     check(&absorbed(89), fixtures::file(), VerdictCode::PageCache, "89.0%");
     check(&absorbed(91), fixtures::file(), VerdictCode::Device, "100%");
-    // The device was busy with somebody else's writes; our pages were still dirty.
+    // The device was busy with another program's writes; our pages were still dirty.
     let masked = with(write(IoPath::Buffered), |cell| {
         cell.evidence.page_cache.as_mut().unwrap().after.dirty_bytes = cell.result.bytes;
     });
@@ -388,7 +383,7 @@ fn disturbed() {
     let reads = |bytes| with(write(IoPath::Direct), |cell| cell.evidence.device[0].read_bytes = Some(bytes));
     check(&reads(7 * MIB), file(), VerdictCode::Disturbed, "read 7 MiB for others while");
     check(&reads(6 * MIB), file(), VerdictCode::Device, "");
-    // Nobody else uses a simulated disk: what it moves beyond our bytes is the host's doing for us.
+    // No other program uses a simulated disk: what it moves beyond our bytes is the host's doing for us.
     let of_a_model =
         |cell| with(cell, |cell: &mut CellRecord| cell.evidence.source = rdsk_model::EvidenceSource::Sim);
     check(&of_a_model(written(7 * MIB)), file(), VerdictCode::Device, "");
@@ -456,7 +451,7 @@ fn cpu_and_source() {
         cell.experiment = rdsk_model::Experiment::Dd;
     });
     check(&copy, disk(), VerdictCode::Device, "");
-    // The time outside was not ours: somebody else had the processor, or the cache was checked.
+    // The time outside was not ours: another program had the processor, or the cache was checked.
     check(&busy(Op::Write, 20 * ms, 40 * ms, 0.50), disk(), VerdictCode::Device, "");
     check(&busy(Op::Read, 200 * ms, 40 * ms, 0.50), disk(), VerdictCode::Device, "");
 }
@@ -481,13 +476,13 @@ fn partial(block_bytes: u64, align_bytes: u64, shift_bytes: u64, charged: f64) -
     let cell = cell("t", Op::Write, IoPath::Direct, block_bytes, ops, HALF_SECOND);
     with(cell, |cell| {
         (cell.workload.align_bytes, cell.workload.shift_bytes) = (align_bytes, shift_bytes);
-        let all = block_bytes * ops;
+        let all_bytes = block_bytes * ops;
         // Sixteenths are exact for every factor of these tests.
-        let written = (0..).map(|sixteenths: u32| all * u64::from(sixteenths) / 16);
+        let written = (0..).map(|sixteenths: u32| all_bytes * u64::from(sixteenths) / 16);
         let written = written.zip(0..).find(|(_, sixteenths)| f64::from(*sixteenths) / 16.0 >= charged);
-        let written = written.map_or(all, |(written, _)| written);
+        let written = written.map_or(all_bytes, |(written, _)| written);
         cell.evidence.process.write_bytes = Some(written);
-        cell.evidence.device[0].write_bytes = Some(written.max(all));
+        cell.evidence.device[0].write_bytes = Some(written.max(all_bytes));
     })
 }
 
@@ -544,7 +539,8 @@ fn direct_writes_to_a_filesystem_that_journals_data_pass_the_page_cache() {
         target.filesystem = Some(rdsk_model::Filesystem { kind: kind.into(), options: options.into() });
         target
     };
-    let text = "ext4 with data=journal passes direct writes through the page cache and its journal: sda wrote 64 MiB";
+    let text =
+        "ext4 with data=journal sends direct writes through the page cache and its journal: sda wrote 64 MiB";
     check(&wrote, on("ext4", "rw,relatime,data=journal"), VerdictCode::PageCache, text);
     check(&wrote, on("ext4", "rw,relatime,data=ordered"), VerdictCode::Device, "");
     check(&wrote, on("xfs", "rw,data=journal"), VerdictCode::Device, "");

@@ -3,7 +3,7 @@
 
 use super::Judgement;
 use super::facts::{COMPRESSED_SHARE, FOREIGN_BYTES, FOREIGN_SHARE, Facts, are_foreign};
-use super::uncounted;
+use super::zeros::past_the_block_layer;
 use crate::metrics::{self, PAGE_BYTES};
 use crate::words;
 use rdsk_model::{IoPath, Op, Sync, VerdictCode};
@@ -22,9 +22,8 @@ const JOURNAL_BYTES: u64 = 16 << 20;
 /// Steps 3 and 4 of the verdict: `page-cache`, `unverified`.
 pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
     let Some(share) = facts.share else { return Some(without_counters(facts)) };
-    let by_the_processor = uncounted::judge(facts);
-    if by_the_processor.is_some() {
-        return by_the_processor;
+    if let Some(judgement) = past_the_block_layer(facts) {
+        return Some(judgement);
     }
     if let Some(text) = through_pages(facts).or_else(|| journalled(facts)) {
         return Some((VerdictCode::PageCache, text));
@@ -67,7 +66,7 @@ fn through_pages(facts: &Facts<'_>) -> Option<String> {
     let least = if touched >= CLEARLY_MORE { f64::midpoint(1.0, touched) } else { touched };
     (charged >= least && touched > 1.0).then(|| {
         let charged = words::bytes(facts.cell.evidence.process.write_bytes.unwrap_or(0));
-        let kind = facts.targets.iter().find_map(|target| target.filesystem.as_ref());
+        let kind = facts.filesystems().next();
         let kind = kind.map_or_else(|| "the filesystem".to_owned(), |kind| rdsk_units::printable(&kind.kind));
         format!(
             "{kind} passed these partial-page direct writes through the page cache: the kernel charged {charged} in whole pages \
@@ -82,12 +81,11 @@ fn through_pages(facts: &Facts<'_>) -> Option<String> {
 /// Whether the filesystem takes direct writes through the page cache and its journal: ext4 that journals data as well
 /// (Documentation/admin-guide/ext4.rst, `data=journal`: no O_DIRECT).
 fn journalled(facts: &Facts<'_>) -> Option<String> {
-    let mut kinds = facts.targets.iter().filter_map(|target| target.filesystem.as_ref());
     let journals = |options: &str| options.split(',').any(|option| option == "data=journal");
     let is_such = |kind: &&rdsk_model::Filesystem| kind.kind == "ext4" && journals(&kind.options);
-    let kind = kinds.find(is_such).filter(|_| facts.is_direct() && !facts.is_simulated())?;
+    let kind = facts.filesystems().find(is_such).filter(|_| facts.is_direct() && !facts.is_simulated())?;
     Some(format!(
-        "{} with data=journal passes direct writes through the page cache and its journal: {} wrote {} for {} completed",
+        "{} with data=journal sends direct writes through the page cache and its journal: {} wrote {} for {} completed",
         rdsk_units::printable(&kind.kind),
         facts.device_names,
         words::bytes(facts.moved.unwrap_or(0)),
@@ -111,7 +109,7 @@ fn returned_early(facts: &Facts<'_>, absorbed: f64) -> String {
         ns.filter(|&ns| ns > 0).map(|ns| words::rate(facts.bytes as f64 / metrics::seconds(ns)))
     };
     let times = match (timed(result.to_return_ns), timed(result.to_stable_ns)) {
-        (Some(returned), Some(stable)) => format!("{returned} to the return, {stable} until stable; "),
+        (Some(returned), Some(stable)) => format!("{returned} into RAM, {stable} on disk; "),
         _ => String::new(),
     };
     let device = &facts.device_names;
@@ -213,7 +211,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let foreign = moved.saturating_sub(metrics::whole(ours as f64 * copies));
     if foreign > limit_bytes && metrics::ratio(foreign, ours) > limit_share {
         let (foreign, ours) = (words::bytes(foreign), words::bytes(ours));
-        let text = format!("{device} wrote {foreign} for others besides the {ours} of this cell");
+        let text = format!("{device} wrote {foreign} for others besides the {ours} of this test");
         return Some((VerdictCode::Disturbed, text));
     }
     let foreign = read.saturating_sub(our_reads);

@@ -1,11 +1,12 @@
 //! I/O that no medium served although requests reached the device: the disks below a mapped device moved less than it did, there are
 //! none, or all that came back is zeros. Thin volumes and LUNs, SSDs, sparse images and null devices return zeros for blocks that
-//! hold nothing, and count such reads like any other.
+//! hold nothing, and count such reads like any other. And I/O that the processor does by itself on a disk that is memory, past the block
+//! layer: no request is made, and no counter of the device moves.
 
 use super::Judgement;
 use super::facts::Facts;
 use crate::{metrics, words};
-use rdsk_model::{Device, DeviceEvidence, Layer, Op, ReadContent, Target, TargetKind, VerdictCode};
+use rdsk_model::{Device, DeviceEvidence, Layer, Op, Pattern, ReadContent, Target, TargetKind, VerdictCode};
 use rdsk_units::printable;
 use std::collections::BTreeSet;
 
@@ -34,8 +35,7 @@ fn null_device(facts: &Facts<'_>) -> Judgement {
     let names = facts.targets.iter().flat_map(|target| target.stack.iter());
     let by_name =
         names.into_iter().find(|name| name.strip_prefix("nullb").is_some_and(|rest| !rest.is_empty()));
-    let mut devices = facts.targets.iter().filter_map(|target| target.device.as_ref());
-    let name = by_name.or_else(|| devices.find_map(made_by_null_blk))?;
+    let name = by_name.or_else(|| facts.devices().find_map(made_by_null_blk))?;
     let text = format!("{} is null_blk, which answers without any disk", printable(name));
     Some((VerdictCode::Unverified, text))
 }
@@ -44,17 +44,16 @@ fn null_device(facts: &Facts<'_>) -> Judgement {
 fn made_by_null_blk(device: &Device) -> Option<&String> {
     const KIND: &str = "null_blk";
     fn below(layers: &[Layer]) -> Option<&String> {
-        layers
-            .iter()
-            .find_map(|one| Some(&one.name).filter(|_| one.kind == KIND).or_else(|| below(&one.below)))
+        layers.iter().find_map(|layer| {
+            Some(&layer.name).filter(|_| layer.kind == KIND).or_else(|| below(&layer.below))
+        })
     }
     Some(&device.name).filter(|_| device.kind.as_deref() == Some(KIND)).or_else(|| below(&device.below))
 }
 
 /// A device of device mapper over nothing, such as `zero`, returns zeros and forgets what is written.
 fn no_disk(facts: &Facts<'_>) -> Judgement {
-    let mut devices = facts.targets.iter().filter_map(|target| target.device.as_ref());
-    let device = devices.find(|device| metrics::is_mapped(device) && device.below.is_empty())?;
+    let device = facts.devices().find(|device| metrics::is_mapped(device) && device.below.is_empty())?;
     let text = format!("{} is a mapped device with no disk below it", printable(&device.name));
     Some((VerdictCode::Unverified, text))
 }
@@ -85,10 +84,10 @@ fn below(facts: &Facts<'_>) -> Judgement {
         return None;
     }
     let name = printable(&device.name);
-    let (verb, rest) = match op {
-        Op::Read => ("read", "something between them answered the rest"),
-        Op::Write => ("wrote", "something between them kept, packed or dropped the rest"),
-    };
+    let (verb, rest) = op.select(
+        ("read", "something between them answered the rest"),
+        ("wrote", "something between them kept, packed or dropped the rest"),
+    );
     let did = format!(
         "{name} {verb} {}, but {} below it {}",
         words::bytes(own),
@@ -141,17 +140,18 @@ fn bottom_bytes(facts: &Facts<'_>, target: &Target, device: &Device) -> Option<(
         }
         left.extend(&layer.below);
     }
-    let all = &facts.cell.evidence.device;
-    let find = |name: &str| all.iter().find(|one| one.target == target.index && one.name == name);
+    let devices = &facts.cell.evidence.device;
+    let find =
+        |name: &str| devices.iter().find(|device| device.target == target.index && device.name == name);
     let counted: Vec<&DeviceEvidence> = names.iter().map(|name| find(name)).collect::<Option<_>>()?;
     let op = facts.cell.workload.op;
-    let bytes = counted.iter().map(|one| metrics::bytes_of(one, op)).sum::<Option<u64>>()?;
+    let bytes = counted.iter().map(|device| metrics::bytes_of(device, op)).sum::<Option<u64>>()?;
     let names: Vec<String> = names.into_iter().map(printable).collect();
     (!names.is_empty()).then_some((names, bytes))
 }
 
 /// Whether all targets are devices that may return zeros without storing any. A file's own extents, and those of a file behind a loop
-/// device, tell what was written.
+/// device, say what was written.
 fn need_not_store(facts: &Facts<'_>) -> bool {
     let may = |target: &&Target| {
         target.kind == TargetKind::Block && target.device.as_ref().is_some_and(Device::may_invent_zeros)
@@ -159,7 +159,7 @@ fn need_not_store(facts: &Facts<'_>) -> bool {
     facts.cell.evidence.loops.is_empty() && facts.targets.iter().all(may)
 }
 
-/// Whether nobody looked if such devices hold anything where they were read: there was no time, or direct I/O is not had.
+/// Whether it was not checked if such devices hold anything where they were read: there was no time, or direct I/O is not had.
 pub(super) fn is_content_unknown(facts: &Facts<'_>) -> bool {
     let pages = facts.cell.result.content.map_or(0, |content| content.pages);
     facts.cell.workload.op == Op::Read && !facts.is_simulated() && pages < MIN_PAGES && need_not_store(facts)
@@ -173,8 +173,8 @@ fn unwritten_zones(facts: &Facts<'_>) -> Judgement {
         let bytes = target.device.as_ref()?.zone_written_bytes?;
         Some((metrics::ratio(bytes, span), bytes, target))
     });
-    let all: Vec<(f64, u64, &Target)> = written.collect::<Option<_>>()?;
-    let (share, bytes, target) = all.into_iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let shares: Vec<(f64, u64, &Target)> = written.collect::<Option<_>>()?;
+    let (share, bytes, target) = shares.into_iter().max_by(|share, other| share.0.total_cmp(&other.0))?;
     let name = target.device.as_ref().map_or_else(String::new, |device| printable(&device.name));
     (1.0 - share >= MIN_SHARE).then(|| {
         let held = if bytes == 0 { "nothing".to_owned() } else { format!("only {}", words::bytes(bytes)) };
@@ -195,8 +195,8 @@ fn only_zeros(facts: &Facts<'_>) -> Judgement {
         return None;
     }
     let text = format!(
-        "{} read {}, but the {} that were looked at held only zeros: a device that never stored anything there, or was told to forget \
-         it, answers without its medium",
+        "{} read {}, but the {} that were checked held only zeros: a device that stores nothing there (never written, or discarded) answers \
+         without its medium",
         facts.device_names,
         words::bytes(facts.moved.unwrap_or(0)),
         words::plural(content.pages, "place"),
@@ -216,12 +216,62 @@ fn is_zeros(content: ReadContent) -> bool {
     content.pages > 0 && content.zero_pages == content.pages
 }
 
+/// From this share of bytes on the device counted them.
+const COUNTED_SHARE: f64 = 0.9;
+
+/// Files of a filesystem that is mounted with `dax` (Documentation/filesystems/dax.rst), and buffered reads of the disk itself on
+/// kernels before 6.4, which asked its driver for single pages (measured on 6.1 with pmem and `queue/iostats` 1, 2026-11: 29 MiB read,
+/// none counted, no bio).
+pub(super) fn past_the_block_layer(facts: &Facts<'_>) -> Judgement {
+    let disk = facts.memory_disk()?;
+    facts.share.filter(|&share| share < COUNTED_SHARE)?;
+    let how = match facts.filesystems().find(|filesystem| has_dax(&filesystem.options)) {
+        Some(filesystem) => {
+            format!("{} is mounted with dax, where the processor copies", printable(&filesystem.kind))
+        }
+        None if is_by_pages(facts) => "this kernel has the processor copy single pages".to_owned(),
+        None => return None,
+    };
+    let text = format!(
+        "{how} without a request, so that {disk} counts nothing: the figure is that of the processor and this memory, and no counter \
+         proves it"
+    );
+    Some((VerdictCode::Unverified, text))
+}
+
+/// `dax`, or `dax=always`; with `dax=inode`, which is the default, and `dax=never` the options do not say.
+fn has_dax(options: &str) -> bool {
+    options.split(',').any(|option| ["dax", "dax=always"].contains(&option))
+}
+
+/// Whether buffered reads reached the disk page by page: no process was charged for them, and memory had nothing.
+fn is_by_pages(facts: &Facts<'_>) -> bool {
+    let workload = &facts.cell.workload;
+    let is_uncounted = facts.moved == Some(0) && facts.process_share == Some(0.0);
+    workload.op == Op::Read
+        && !facts.is_direct()
+        && !facts.is_file()
+        && is_uncounted
+        && memory_had_nothing(facts)
+}
+
+/// Whether memory can have answered nothing: none of the span was cached at the start, and no byte was read twice.
+pub(super) fn memory_had_nothing(facts: &Facts<'_>) -> bool {
+    let cell = facts.cell;
+    let passes = metrics::visits(cell) * facts.targets.len().max(1) as u64;
+    let is_random = cell.workload.pattern == Pattern::Random;
+    // Random places repeat; few of a large span hardly do.
+    let most = cell.workload.span_bytes.saturating_mul(passes) / if is_random { 20 } else { 1 };
+    let was_empty = cell.evidence.page_cache.is_some_and(|cache| cache.before.cached_bytes == Some(0));
+    was_empty && facts.bytes <= most
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures::{self, cell, with};
     use crate::verdict::verdict;
-    use rdsk_model::{CellRecord, DiskStat, IoPath, LoopFile, Verdict};
+    use rdsk_model::{CellRecord, DiskStat, IoPath, LoopFile, Target, Verdict};
 
     const MIB: u64 = 1 << 20;
 
@@ -242,12 +292,12 @@ mod tests {
 
     #[test]
     fn zeros_prove_no_medium_unless_the_device_has_to_read_them() {
-        let seen = on(&read(64), |_| {});
-        assert_eq!(seen.code, VerdictCode::Unverified, "{}", seen.text);
+        let judged = on(&read(64), |_| {});
+        assert_eq!(judged.code, VerdictCode::Unverified, "{}", judged.text);
         assert!(
-            seen.text.contains("but the 64 places that were looked at held only zeros:"),
+            judged.text.contains("but the 64 places that were checked held only zeros:"),
             "{}",
-            seen.text
+            judged.text
         );
         assert_eq!(on(&read(63), |_| {}).code, VerdictCode::Device, "some of it is data");
         let plain = |device: &mut Device| (device.rotational, device.discards) = (Some(true), Some(false));
@@ -258,8 +308,8 @@ mod tests {
         assert_eq!(on(&none, |_| {}).code, VerdictCode::Device, "nothing was looked at");
         let untold = with(read(0), |cell| cell.result.content = None);
         assert_eq!(on(&untold, |_| {}).code, VerdictCode::Device);
-        let one = with(read(0), |cell| cell.result.content = Some(ReadContent { pages: 1, zero_pages: 1 }));
-        assert_eq!(on(&one, |_| {}).code, VerdictCode::Device, "one page is a matter of chance");
+        let page = with(read(0), |cell| cell.result.content = Some(ReadContent { pages: 1, zero_pages: 1 }));
+        assert_eq!(on(&page, |_| {}).code, VerdictCode::Device, "one page is a matter of chance");
         let looped = with(read(64), |cell| cell.evidence.loops = vec![LoopFile::default()]);
         assert_eq!(on(&looped, |_| {}).code, VerdictCode::Device, "the file behind it tells");
     }
@@ -314,9 +364,9 @@ mod tests {
     fn a_device_without_a_disk_is_not_called_one() {
         let mut target = fixtures::disk();
         target.stack = vec!["nullb0".into()];
-        let seen = verdict(&read(0), &[target], Some(8));
-        assert_eq!(seen.code, VerdictCode::Unverified, "{}", seen.text);
-        assert!(seen.text.contains("nullb0 is null_blk"), "{}", seen.text);
+        let judged = verdict(&read(0), &[target], Some(8));
+        assert_eq!(judged.code, VerdictCode::Unverified, "{}", judged.text);
+        assert!(judged.text.contains("nullb0 is null_blk"), "{}", judged.text);
         let named =
             on(&read(0), |device| (device.name, device.kind) = ("slow".into(), Some("null_blk".into())));
         assert!(named.text.contains("slow is null_blk"), "{}", named.text);
@@ -404,9 +454,9 @@ mod tests {
             cell.evidence.device[0].read_bytes = Some(128 * MIB);
             cell.evidence.process.read_bytes = Some(128 * MIB);
         });
-        let seen = on_pool(&twice);
+        let judged = on_pool(&twice);
         let text = "read 128 MiB for 64 MiB completed (2.00x; sdz below it 64 MiB: device mapper counts what it splits more than once)";
-        assert!(seen.code == VerdictCode::Device && seen.text.contains(text), "{}", seen.text);
+        assert!(judged.code == VerdictCode::Device && judged.text.contains(text), "{}", judged.text);
         let once = with(twice, |cell| cell.evidence.device[1].read_bytes = Some(128 * MIB));
         assert!(!on_pool(&once).text.contains("more than once"), "the disks read as much");
     }
@@ -415,9 +465,57 @@ mod tests {
     fn a_mapped_device_over_nothing_is_no_disk() {
         for op in [Op::Read, Op::Write] {
             let cell = cell("n", op, IoPath::Direct, MIB, 64, 500_000_000);
-            let seen = on(&cell, |device| device.kind = Some("dm".into()));
-            assert_eq!(seen.code, VerdictCode::Unverified, "{}", seen.text);
-            assert!(seen.text.contains("a mapped device with no disk below it"), "{}", seen.text);
+            let judged = on(&cell, |device| device.kind = Some("dm".into()));
+            assert_eq!(judged.code, VerdictCode::Unverified, "{}", judged.text);
+            assert!(judged.text.contains("a mapped device with no disk below it"), "{}", judged.text);
         }
+    }
+
+    #[test]
+    fn only_dax_for_all_files_is_known_from_the_options() {
+        assert!(has_dax("rw,relatime,dax=always") && has_dax("dax,rw"));
+        assert!(!has_dax("rw,dax=never") && !has_dax("rw,dax=inode") && !has_dax("rw,nodax"));
+    }
+
+    #[track_caller]
+    fn check(cell: &CellRecord, target: Target, code: VerdictCode, words: &str) {
+        let verdict = verdict(cell, &[target], Some(8));
+        assert_eq!(verdict.code, code, "{}", verdict.text);
+        assert!(verdict.text.contains(words), "{}", verdict.text);
+    }
+
+    /// On a disk that is memory the processor copies, past the block layer (6.1 with pmem and counters on).
+    #[test]
+    fn what_no_request_was_made_for_is_not_the_page_cache() {
+        let on_pmem = |mut target: Target, options: &str| {
+            let device = target.device.as_mut().unwrap();
+            device.name = "pmem0".into();
+            target.stack = vec!["pmem0".into()];
+            if let Some(filesystem) = &mut target.filesystem {
+                filesystem.options = options.into();
+            }
+            target
+        };
+        let uncounted = |path: IoPath| {
+            with(cell("t", Op::Read, path, 1 << 20, 64, 500_000_000), |cell| {
+                (cell.evidence.device[0].name, cell.evidence.device[0].read_bytes) =
+                    ("pmem0".into(), Some(0));
+                cell.evidence.process.read_bytes = Some(0);
+            })
+        };
+        let dax = || on_pmem(fixtures::file(), "rw,dax=always");
+        let direct = uncounted(IoPath::Direct);
+        check(&direct, dax(), VerdictCode::Unverified, "is mounted with dax");
+        check(&direct, on_pmem(fixtures::file(), "rw"), VerdictCode::PageCache, "despite O_DIRECT");
+        let buffered = |cached_bytes: u64| {
+            with(uncounted(IoPath::Buffered), |cell| {
+                let cache = cell.evidence.page_cache.get_or_insert_default();
+                cache.before.cached_bytes = Some(cached_bytes);
+                cell.workload.span_bytes = u64::MAX / 64;
+            })
+        };
+        check(&buffered(0), dax(), VerdictCode::Unverified, "is mounted with dax");
+        check(&buffered(0), on_pmem(fixtures::disk(), ""), VerdictCode::Unverified, "copy single pages");
+        check(&buffered(1 << 30), on_pmem(fixtures::disk(), ""), VerdictCode::PageCache, "memory answered");
     }
 }

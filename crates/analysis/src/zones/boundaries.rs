@@ -1,9 +1,10 @@
-//! Where the rate steps along the positions, and which of these steps every pass has. It does not ask whether time made them.
+//! Where the rate steps along the positions, which of these steps every pass has, and how far the rates of two zones are apart, with its
+//! interval: a factor that is advised on must hold over all of it. It does not ask whether time made the steps.
 
 use super::positions::{Places, Position, Zone};
 use super::{BOUNDARY_FALSE_ALARM, MIN_STEP};
 use rdsk_model::PointRun;
-use rdsk_stats::{ChangeOptions, change_points, mean, median, pass_steps, stddev, t_tail};
+use rdsk_stats::{ChangeOptions, change_points, mean, mean_interval, median, pass_steps, stddev, t_tail};
 
 /// Fewest positions of a zone.
 const MIN_POSITIONS: usize = 3;
@@ -28,7 +29,7 @@ pub(super) fn cuts_of_passes(medians: &[f64], runs: &[PointRun], places: &Places
     }
     let of_pass = |run: &PointRun| {
         let latencies = by_position(std::slice::from_ref(run), places);
-        latencies.iter().map(|all| all.first().copied()).collect::<Option<Vec<f64>>>()
+        latencies.iter().map(|at_position| at_position.first().copied()).collect::<Option<Vec<f64>>>()
     };
     let passes: Vec<Vec<f64>> = runs.iter().filter_map(of_pass).collect();
     without_small(pass_steps(&passes, BOUNDARY_FALSE_ALARM, MIN_POSITIONS), medians)
@@ -105,15 +106,13 @@ fn chance(steps: &[f64]) -> f64 {
 
 /// The latencies of these passes by position, in the order of the passes.
 pub(super) fn by_position(runs: &[PointRun], places: &Places) -> Vec<Vec<f64>> {
-    let mut all = vec![Vec::new(); places.positions.len()];
+    let mut latencies = vec![Vec::new(); places.positions.len()];
     for run in runs {
-        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
-            if let Some(position) = places.position_of.get(point as usize).copied().flatten() {
-                all[position].push(latency_ns.max(1) as f64);
-            }
+        for (position, latency_ns) in places.of_pass(run) {
+            latencies[position].push(latency_ns.max(1) as f64);
         }
     }
-    all
+    latencies
 }
 
 /// First position of each zone and the one after its last.
@@ -144,4 +143,47 @@ pub(super) fn zones_of(
             bytes_per_s: block_bytes as f64 * 1e9 / level(&medians[from..to]),
         })
         .collect()
+}
+
+/// With fewer passes, their positions are the samples.
+const FEW_PASSES: usize = 3;
+/// Positions of a zone that are compared with those of another at most.
+const MOST_POSITIONS: usize = 500;
+/// How many deviations to either side hold 95 % of a normal distribution.
+const NORMAL_95: f64 = 1.96;
+
+/// The interval of the factor between the rates of two zones; `None` where a zone is too small for one. Passes are independent samples of
+/// it; of one or two, the medians of the positions are.
+pub(super) fn factor(runs: &[PointRun], places: &Places, fast: &Zone, slow: &Zone) -> Option<(f64, f64)> {
+    let of_zone = |zone: &Zone, latencies: &[Vec<f64>]| {
+        median(&latencies[zone.first..zone.first + zone.positions].concat()).map(f64::ln)
+    };
+    let of_pass = |run: &PointRun| {
+        let latencies = by_position(std::slice::from_ref(run), places);
+        Some(of_zone(slow, &latencies)? - of_zone(fast, &latencies)?)
+    };
+    let steps: Vec<f64> = runs.iter().filter_map(of_pass).collect();
+    if steps.len() >= FEW_PASSES {
+        let interval = mean_interval(&steps)?;
+        return Some((interval.low.exp(), interval.high.exp()));
+    }
+    let logs = |zone: &Zone| -> Vec<f64> {
+        let positions = &places.positions[zone.first..zone.first + zone.positions];
+        let every = positions.len().div_ceil(MOST_POSITIONS).max(1);
+        positions.iter().step_by(every).map(|position| position.median_ns.ln()).collect()
+    };
+    shift(&logs(fast), &logs(slow)).map(|(low, high)| (low.exp(), high.exp()))
+}
+
+/// The interval of how much higher the second samples lie than the first: that of Hodges and Lehmann, from the differences of all pairs and
+/// the normal approximation of Mann and Whitney's statistic (Hollander and Wolfe, Nonparametric Statistical Methods, ch. 4). I/Os in a band
+/// beside the others move it little.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the list")]
+fn shift(low: &[f64], high: &[f64]) -> Option<(f64, f64)> {
+    let mut by: Vec<f64> = high.iter().flat_map(|high| low.iter().map(move |low| high - low)).collect();
+    by.sort_unstable_by(f64::total_cmp);
+    let (count, samples) = (by.len() as f64, (low.len() + high.len()) as f64);
+    let half = NORMAL_95 * (count * (samples + 1.0) / 12.0).sqrt();
+    let rank = (count / 2.0 - half).floor().max(0.0) as usize;
+    Some((*by.get(rank)?, *by.get(by.len().checked_sub(rank + 1)?)?))
 }

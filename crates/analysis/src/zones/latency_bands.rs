@@ -85,10 +85,10 @@ impl Cause {
     pub fn word(self) -> &'static str {
         match self {
             Self::Clock { .. } => "steps of the clock",
-            Self::Limit => "a control group's limit",
+            Self::Limit => "a cgroup's limit",
             Self::TwoSpeeds => "two speeds in time",
-            Self::OtherIo => "other programs' I/O",
-            Self::StartOfPass { .. } => "start of a pass",
+            Self::OtherIo => "other I/O",
+            Self::StartOfPass { .. } => "start of a sweep",
             Self::MissedRevolution { .. } => "a missed revolution",
             Self::Periodic { .. } => "periodic",
             Self::Unknown => "cause unknown",
@@ -149,13 +149,13 @@ pub(super) fn latency_bands(
         min_distance: typical_ns * MIN_DISTANCE,
         repeats: repeats(&lates),
     };
-    let found = bands(late_ns, &options);
+    let modes = bands(late_ns, &options);
     // What resembles its neighbours within a band too is a slow change and no band: so many samples say as much as one.
-    let rho = lag1(&within(late_ns, &found)).clamp(0.0, MAX_RHO);
+    let rho = lag1(&within(late_ns, &modes)).clamp(0.0, MAX_RHO);
     let options = BandOptions { repeats: options.repeats * (1.0 + rho) / (1.0 - rho), ..options };
-    let found = if rho > 0.0 { bands(late_ns, &options) } else { found };
-    let main = *found.bands.iter().max_by_key(|band| band.count)?;
-    let beside: Vec<LatencyBand> = found
+    let modes = if rho > 0.0 { bands(late_ns, &options) } else { modes };
+    let main = *modes.bands.iter().max_by_key(|band| band.count)?;
+    let beside: Vec<LatencyBand> = modes
         .bands
         .iter()
         .filter(|band| **band != main)
@@ -187,16 +187,16 @@ pub(super) fn latency_bands(
         return None;
     }
     let when = (cause == Cause::TwoSpeeds).then(|| stretches(cell, &lates, &main));
-    Some(LatencyBands { bands: beside, p_value: found.p_value, cause, when })
+    Some(LatencyBands { bands: beside, p_value: modes.p_value, cause, when })
 }
 
 /// What each sample is off the centre of its band.
-fn within(late_ns: &[f64], found: &Bands) -> Vec<f64> {
+fn within(late_ns: &[f64], modes: &Bands) -> Vec<f64> {
     let off = |&late_ns: &f64| {
-        let band = found.bands.partition_point(|band| band.high < late_ns).min(found.bands.len() - 1);
-        late_ns - found.bands[band].centre
+        let band = modes.bands.partition_point(|band| band.high < late_ns).min(modes.bands.len() - 1);
+        late_ns - modes.bands[band].centre
     };
-    let off: Vec<f64> = if found.bands.is_empty() { Vec::new() } else { late_ns.iter().map(off).collect() };
+    let off: Vec<f64> = if modes.bands.is_empty() { Vec::new() } else { late_ns.iter().map(off).collect() };
     let most = STRAY * rdsk_stats::mad(&off).unwrap_or(0.0);
     off.into_iter().map(|off| off.clamp(-most, most)).collect()
 }
@@ -211,16 +211,16 @@ fn stretches(cell: &CellRecord, lates: &Lates, main: &Band) -> Stretches {
     }
     let begin_ns =
         |index: usize| if index == 0 { 0 } else { ends_ns.get(index - 1).copied().unwrap_or(now_ns) };
-    let mut all: Vec<(usize, usize)> = Vec::new();
+    let mut runs: Vec<(usize, usize)> = Vec::new();
     for (index, _) in beside_main(lates, main).into_iter().enumerate().filter(|(_, is_beside)| *is_beside) {
-        match all.last_mut() {
+        match runs.last_mut() {
             Some((_, last)) if index - *last <= STRETCH + 1 => *last = index,
-            _ => all.push((index, index)),
+            _ => runs.push((index, index)),
         }
     }
-    let times = all.iter().map(|&(first, last)| (begin_ns(first), begin_ns(last + 1)));
+    let times = runs.iter().map(|&(first, last)| (begin_ns(first), begin_ns(last + 1)));
     let longest_ns = times.max_by_key(|(begin, end)| end - begin).unwrap_or((0, 0));
-    Stretches { count: all.len(), longest_ns }
+    Stretches { count: runs.len(), longest_ns }
 }
 
 /// The latency of the main mode at each position: a low quantile of all samples of its zone, which has one rate. It is a
@@ -229,11 +229,11 @@ fn main_line(places: &Places, zones: &[Zone]) -> Vec<f64> {
     let mut line = Vec::with_capacity(places.samples.len());
     for zone in zones {
         let of_zone = &places.samples[zone.first..zone.first + zone.positions];
-        let mut all: Vec<u64> = of_zone.iter().flatten().copied().collect();
-        all.sort_unstable();
+        let mut sorted_ns: Vec<u64> = of_zone.iter().flatten().copied().collect();
+        sorted_ns.sort_unstable();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of the length")]
-        let place = (all.len() as f64 * MAIN_LINE) as usize;
-        let level = all.get(place).map_or(0.0, |&ns| ns as f64);
+        let place = (sorted_ns.len() as f64 * MAIN_LINE) as usize;
+        let level = sorted_ns.get(place).map_or(0.0, |&ns| ns as f64);
         line.extend(std::iter::repeat_n(level, zone.positions));
     }
     line
@@ -249,8 +249,7 @@ fn lates(cell: &CellRecord, places: &Places, line: &[f64]) -> Lates {
     };
     for run in &cell.result.points {
         let before = lates.late_ns.len();
-        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
-            let Some(position) = places.position_of.get(point as usize).copied().flatten() else { continue };
+        for (position, latency_ns) in places.of_pass(run) {
             lates.late_ns.push(latency_ns.max(1) as f64 - line[position]);
             lates.line_ns.push(line[position]);
             lates.position.push(u32::try_from(position).unwrap_or(u32::MAX));
@@ -341,17 +340,17 @@ fn is_disturbed(cell: &CellRecord) -> bool {
 }
 
 /// The share of these I/Os that are among the first of their pass.
-fn share_at_start(lates: &Lates, of: &[usize]) -> f64 {
+fn share_at_start(lates: &Lates, indices: &[usize]) -> f64 {
     let mut begin = 0;
     let mut first = 0;
     for &length in &lates.passes {
         let starts = (length as f64 * START).max(1.0);
         let place = |&&index: &&usize| index >= begin && ((index - begin) as f64) < starts;
-        let of_pass = of.partition_point(|&index| index < begin)..;
-        first += of[of_pass].iter().take_while(|&&index| index < begin + length).filter(place).count();
+        let of_pass = indices.partition_point(|&index| index < begin)..;
+        first += indices[of_pass].iter().take_while(|&&index| index < begin + length).filter(place).count();
         begin += length;
     }
-    first as f64 / of.len().max(1) as f64
+    first as f64 / indices.len().max(1) as f64
 }
 
 /// The number of I/Os, at least two, from one late one to the next: the most frequent gap, if as many late ones as [`PERIODIC`] have
@@ -381,7 +380,7 @@ mod tests {
         slow.extend([17, 101, 102, 250, 333, 391]);
         slow.sort_unstable();
         assert_eq!(period(&slow, 400), Some(10));
-        // A request of somebody else moves the count on.
+        // A request of another program moves the count on.
         let moved: Vec<usize> =
             (0..400).filter(|&index| tenth(&(index + usize::from(index > 200)))).collect();
         assert_eq!(period(&moved, 400), Some(10));

@@ -2,13 +2,11 @@
 //! bands beside the main mode, change over the passes, and the time that was not spent in I/O. Derived from a
 //! Record; the sentences are made elsewhere.
 
-mod apart;
 mod boundaries;
-mod halves;
 mod latency_bands;
-mod moved_starts;
 mod over_time;
 mod positions;
+mod reappears;
 
 pub use latency_bands::{Cause, FALSE_ALARM, LatencyBand, LatencyBands, MIN_SHARE, Stretches};
 pub use over_time::{DRIFT_FALSE_ALARM, Drift, MIN_DRIFT};
@@ -16,7 +14,7 @@ pub use positions::{Position, Zone, rotates};
 pub use rdsk_stats::{MIN_PASSES, PassShape};
 
 use crate::contention::is_shared;
-use boundaries::{cuts, cuts_of_passes, in_each_pass, zones_of};
+use boundaries::{cuts, cuts_of_passes, factor, in_each_pass, zones_of};
 use positions::{Places, places};
 use rdsk_model::{CellRecord, Pattern, PointRun, Record};
 use rdsk_stats::{deviation_within, median};
@@ -44,7 +42,7 @@ pub enum Steps {
     Shown,
     /// A single pass has them: a change with time looks the same.
     OfOnePass,
-    /// The medians have them, and these passes cannot tell them from a change with time: they went in ascending order, from the
+    /// The medians have them, and these passes cannot separate them from a change with time: they went in ascending order, from the
     /// same start or too few of them.
     Untold,
     /// The medians have them, but other programs shared the processors or the device meanwhile, and their work looks the same.
@@ -107,12 +105,12 @@ impl Zones {
 
     /// The zone with the lowest rate.
     pub fn slowest(&self) -> &Zone {
-        self.extreme(|one, other| other.total_cmp(one))
+        self.extreme(|rate, other| other.total_cmp(rate))
     }
 
     fn extreme(&self, order: impl Fn(&f64, &f64) -> Ordering) -> &Zone {
         let zones = self.zones.iter();
-        zones.max_by(|one, other| order(&one.bytes_per_s, &other.bytes_per_s)).unwrap_or(&self.zones[0])
+        zones.max_by(|zone, other| order(&zone.bytes_per_s, &other.bytes_per_s)).unwrap_or(&self.zones[0])
     }
 
     /// How many times as fast the fastest zone is as the slowest one.
@@ -146,10 +144,14 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     let rates: Vec<f64> = places.positions.iter().map(|position| position.bytes_per_s(block_bytes)).collect();
     let (outer, inner) = ends(cell, &places.positions, &rates);
     let medians: Vec<f64> = places.positions.iter().map(|position| position.median_ns).collect();
-    let seen = Seen::of(cell, &places, &medians);
-    let of_medians = zones_of(&places.positions, &medians, &seen.cuts, block_bytes);
+    // Before it is asked whether time made them.
+    let (cuts, by) = match cuts(&medians) {
+        none if none.is_empty() => (cuts_of_passes(&medians, &cell.result.points, &places), SeenBy::Passes),
+        cuts => (cuts, SeenBy::Medians),
+    };
+    let of_medians = zones_of(&places.positions, &medians, &cuts, block_bytes);
     let latency_bands = latency_bands::latency_bands(record, cell, &places, &of_medians);
-    let (steps, shown) = shown(cell, &places, seen);
+    let (steps, shown) = shown(cell, &places, cuts, by);
     let zones = zones_of(&places.positions, &medians, &shown, block_bytes);
     let drift = over_time::drift(cell, &places).filter(|_| !is_shared(cell));
     let zones = Zones {
@@ -172,9 +174,8 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
         positions: places.positions.clone(),
     };
     let has_steps = zones.zones.len() > 1;
-    let range = has_steps
-        .then(|| apart::factor(&cell.result.points, &places, zones.fastest(), zones.slowest()))
-        .flatten();
+    let range =
+        has_steps.then(|| factor(&cell.result.points, &places, zones.fastest(), zones.slowest())).flatten();
     Some(Zones { factor_range: range, ..zones })
 }
 
@@ -189,12 +190,6 @@ fn scatter(record: &Record, places: &Places, median_ns: f64) -> Option<f64> {
     deviation_within(&positions, step_ns.unwrap_or(0) as f64 / median_ns)
 }
 
-/// Boundaries, before it is asked whether time made them.
-struct Seen {
-    cuts: Vec<usize>,
-    by: SeenBy,
-}
-
 /// What shows boundaries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SeenBy {
@@ -204,27 +199,16 @@ enum SeenBy {
     Passes,
 }
 
-impl Seen {
-    fn of(cell: &CellRecord, places: &Places, medians: &[f64]) -> Self {
-        match cuts(medians) {
-            none if none.is_empty() => {
-                Self { cuts: cuts_of_passes(medians, &cell.result.points, places), by: SeenBy::Passes }
-            }
-            cuts => Self { cuts, by: SeenBy::Medians },
-        }
-    }
-}
-
 /// Whether the passes show these steps, and the boundaries that they show.
-fn shown(cell: &CellRecord, places: &Places, Seen { cuts, by }: Seen) -> (Steps, Vec<usize>) {
+fn shown(cell: &CellRecord, places: &Places, cuts: Vec<usize>, by: SeenBy) -> (Steps, Vec<usize>) {
     let runs = &cell.result.points;
     let steps = match cell.workload.pattern {
         _ if cuts.is_empty() => Steps::None,
         _ if is_shared(cell) => Steps::Shared,
         _ if runs.len() < 2 => Steps::OfOnePass,
-        Pattern::Sequential => moved_starts::steps(cell, places),
+        Pattern::Sequential => reappears::steps(cell, places),
         // Each pass has an order of its own, and all of them together have been asked.
-        Pattern::Random if by == SeenBy::Passes || halves::reappears(runs, places) => Steps::Shown,
+        Pattern::Random if by == SeenBy::Passes || reappears::reappears(runs, places) => Steps::Shown,
         Pattern::Random => Steps::None,
     };
     match steps {

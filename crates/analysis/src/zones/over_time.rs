@@ -73,26 +73,26 @@ fn moments(begins_ns: &[u64]) -> usize {
     1 + begins_ns.windows(2).filter(is_apart).count()
 }
 
-/// The complete passes, those of one round together; each by itself where the Record does not tell the rounds.
+/// The complete passes, those of one round together; each by itself where the Record does not show the rounds.
 pub(super) fn rounds(cell: &CellRecord) -> Vec<Vec<&PointRun>> {
     begun_rounds(cell).into_iter().map(|(_, round)| round).collect()
 }
 
-/// The same, each with the time of its beginning in ns from the start of the run; 0 where the Record does not tell it.
+/// The same, each with the time of its beginning in ns from the start of the run; 0 where the Record does not say it.
 fn begun_rounds(cell: &CellRecord) -> Vec<(u64, Vec<&PointRun>)> {
     let visits = &cell.result.visits;
     let is_told = visits.len() == cell.result.points.len();
-    let all = (0_u32..).zip(&cell.result.points).map(|(index, run)| {
+    let begun = (0_u32..).zip(&cell.result.points).map(|(index, run)| {
         let visit = visits.get(index as usize).filter(|_| is_told);
         (visit.map_or(index, |visit| visit.round), visit.map_or(0, |visit| visit.start_ns), run)
     });
-    let complete: Vec<(u32, u64, &PointRun)> = all.filter(|(_, _, run)| is_complete(cell, run)).collect();
-    let of_rounds = complete.chunk_by(|(one, ..), (next, ..)| one == next);
+    let complete: Vec<(u32, u64, &PointRun)> = begun.filter(|(_, _, run)| is_complete(cell, run)).collect();
+    let of_rounds = complete.chunk_by(|(last, ..), (next, ..)| last == next);
     of_rounds.map(|round| (round[0].1, round.iter().map(|(.., run)| *run).collect())).collect()
 }
 
 /// Whether the latency swings within some round as much as it changes over the rounds. Then the disk has a state that comes and
-/// goes, each round meets it at a moment of chance, and a few rounds are in order more often than their scatter tells: of ten
+/// goes, each round meets it at a moment of chance, and a few rounds are in order more often than their scatter says: of ten
 /// that each meet one of two speeds, 14 in 1024 have one step. A step may fall into one of the rounds beside it, and one round
 /// of a trend may swing by chance.
 fn comes_and_goes(rounds: &[Vec<&PointRun>], places: &Places, change: &PassChange) -> bool {
@@ -109,12 +109,12 @@ fn comes_and_goes(rounds: &[Vec<&PointRun>], places: &Places, change: &PassChang
         samples.get(1).or(samples.first()).map_or(1.0, |&ns| ns.max(1) as f64)
     };
     let fast: Vec<f64> = places.samples.iter().map(fast).collect();
-    let of = |round: &Vec<&PointRun>| {
+    let swing_of = |round: &Vec<&PointRun>| {
         let passes = round.iter().map(|run| ratios(run, places, |position| fast[position]));
         swing(&passes.collect::<Vec<_>>())
     };
     let swings =
-        others.filter_map(|(_, round)| of(round)).filter(|swing| *swing >= AS_MUCH * change.by.abs());
+        others.filter_map(|(_, round)| swing_of(round)).filter(|swing| *swing >= AS_MUCH * change.by.abs());
     swings.count() > by_chance
 }
 
@@ -149,9 +149,7 @@ fn to_medians(run: &PointRun, places: &Places) -> Vec<f64> {
 
 /// The latencies of a pass, each against one of its position.
 fn ratios(run: &PointRun, places: &Places, base_ns: impl Fn(usize) -> f64) -> Vec<f64> {
-    let position = |point: u32| places.position_of.get(point as usize).copied().flatten();
-    let both = run.order.iter().zip(&run.latency_ns);
-    both.filter_map(|(&point, &ns)| Some(ns.max(1) as f64 / base_ns(position(point)?))).collect()
+    places.of_pass(run).map(|(position, ns)| ns.max(1) as f64 / base_ns(position)).collect()
 }
 
 /// The correlation of the scatter of neighbouring I/Os, by the order of issue. Stray ones are cut down, so that one late I/O

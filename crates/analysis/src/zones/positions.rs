@@ -1,6 +1,6 @@
 //! The positions of a cell of `zones`: the samples of each, by offset, and the device they are on.
 
-use rdsk_model::{CellRecord, Record};
+use rdsk_model::{CellRecord, PointRun, Record};
 use rdsk_stats::median;
 
 /// One position and what was seen there.
@@ -45,7 +45,15 @@ pub(super) struct Places {
     pub(super) position_of: Vec<Option<usize>>,
 }
 
-/// Whether the device has platters, as far as the Record tells.
+impl Places {
+    /// The position of each I/O of a pass in its order, and its latency, in ns.
+    pub(super) fn of_pass(&self, run: &PointRun) -> impl Iterator<Item = (usize, u64)> {
+        let position = |point: u32| self.position_of.get(point as usize).copied().flatten();
+        run.order.iter().zip(&run.latency_ns).filter_map(move |(&point, &ns)| Some((position(point)?, ns)))
+    }
+}
+
+/// Whether the device has platters, as far as the Record says.
 pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
     cell.workload.targets.first().is_some_and(|&target| crate::medium::has_platters(record, target))
 }

@@ -5,7 +5,7 @@ use crate::fixtures::zones::{MS, made};
 use rdsk_model::VerdictCode;
 use rdsk_stats::rng::SplitMix64;
 
-fn seen(made: &(Record, CellRecord)) -> Zones {
+fn zones_of(made: &(Record, CellRecord)) -> Zones {
     zones(&made.0, &made.1).unwrap()
 }
 
@@ -17,22 +17,22 @@ fn noisy(noise: &mut SplitMix64, ns: u64) -> u64 {
 
 #[test]
 fn the_curve_is_that_of_the_medians() {
-    let all = made(
+    let two_zones = made(
         4,
         3,
         |place, pass, _| if place < 2 { 10 + 80 * u64::from(pass == 2 && place == 1) } else { 20 } * MS,
     );
-    let seen = seen(&all);
+    let zones = zones_of(&two_zones);
     assert_eq!(
-        (seen.outer_bytes_per_s, seen.inner_bytes_per_s),
+        (zones.outer_bytes_per_s, zones.inner_bytes_per_s),
         (Some(1_048_576e2), Some(1_048_576e2 / 2.0))
     );
-    assert_eq!((seen.positions[1].median_ns, seen.positions[1].max_ns), (1e7, 90 * MS));
-    assert_eq!(seen.passes, 3);
-    let scatter = seen.scatter.expect("three passes");
+    assert_eq!((zones.positions[1].median_ns, zones.positions[1].max_ns), (1e7, 90 * MS));
+    assert_eq!(zones.passes, 3);
+    let scatter = zones.scatter.expect("three passes");
     assert!(scatter < 1e-5, "no more than the steps of the clock: {scatter}");
-    assert!((seen.outside_ns - 1000.0).abs() < 1e-6);
-    assert!(seen.is_tight());
+    assert!((zones.outside_ns - 1000.0).abs() < 1e-6);
+    assert!(zones.is_tight());
 }
 
 /// The median of two or three samples lies near each of them, and the scatter round it would be half of the true one.
@@ -41,20 +41,20 @@ fn a_few_passes_have_the_scatter_of_many() {
     for passes in [2, 3, 8] {
         let mut noise = SplitMix64::new(11);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
-        let all = made(499, passes, |_, _, _| (1e7 * (1.0 + 0.07 * noise.normal())) as u64);
-        let seen = seen(&all);
-        let scatter = seen.scatter.unwrap();
-        assert!((0.06..0.08).contains(&scatter) && !seen.is_tight(), "{passes} passes: {scatter}");
+        let noisy_disk = made(499, passes, |_, _, _| (1e7 * (1.0 + 0.07 * noise.normal())) as u64);
+        let zones = zones_of(&noisy_disk);
+        let scatter = zones.scatter.unwrap();
+        assert!((0.06..0.08).contains(&scatter) && !zones.is_tight(), "{passes} passes: {scatter}");
     }
 }
 
 #[test]
 fn one_pass_has_no_scatter_and_an_interrupted_one_is_not_complete() {
-    let mut all = made(5, 2, |_, _, _| MS);
-    all.1.result.points[1].order.pop();
-    all.1.result.points[1].latency_ns.pop();
-    assert_eq!(seen(&all).passes, 1);
-    assert_eq!(seen(&made(5, 1, |_, _, _| MS)).scatter, None);
+    let mut cut_short = made(5, 2, |_, _, _| MS);
+    cut_short.1.result.points[1].order.pop();
+    cut_short.1.result.points[1].latency_ns.pop();
+    assert_eq!(zones_of(&cut_short).passes, 1);
+    assert_eq!(zones_of(&made(5, 1, |_, _, _| MS)).scatter, None);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn three_zones_are_found_with_their_rates_and_none_where_there_is_one() {
     let (mut exact, mut alarms) = (0, 0);
     for seed in 0..40 {
         let mut noise = SplitMix64::new(seed);
-        let seen_three = seen(&made(61, 3, |place, _, _| {
+        let seen_three = zones_of(&made(61, 3, |place, _, _| {
             noisy(
                 &mut noise,
                 if place < 20 {
@@ -79,7 +79,7 @@ fn three_zones_are_found_with_their_rates_and_none_where_there_is_one() {
         for (zone, ms) in seen_three.zones.iter().zip([10.0, 11.0, 14.0]) {
             assert!((zone.bytes_per_s * ms / 1000.0 / 1_048_576.0 - 1.0).abs() < 0.01, "{zone:?}");
         }
-        let flat = seen(&made(61, 3, |_, _, _| noisy(&mut noise, 10 * MS)));
+        let flat = zones_of(&made(61, 3, |_, _, _| noisy(&mut noise, 10 * MS)));
         alarms += usize::from(flat.zones.len() > 1);
         assert_eq!((flat.latency_bands, flat.drift), (None, None), "seed {seed}");
     }
@@ -101,15 +101,15 @@ fn a_step_among_a_dozen_positions_is_one_of_position() {
         })
     };
     for count in [10, 11, 12, 20] {
-        let (mut found, mut alarms) = (0, 0);
+        let (mut detected, mut alarms) = (0, 0);
         for seed in 0..200 {
-            let with = seen(&lasting(seed, count, 0.5));
+            let with = zones_of(&lasting(seed, count, 0.5));
             let ends: Vec<usize> = with.zones.iter().map(|zone| zone.first).collect();
             let is_found = with.steps == Steps::Shown && ends == [0, count as usize / 2];
-            found += usize::from(is_found && with.latency_bands.is_none());
-            alarms += usize::from(seen(&lasting(seed, count, 0.0)).zones.len() > 1);
+            detected += usize::from(is_found && with.latency_bands.is_none());
+            alarms += usize::from(zones_of(&lasting(seed, count, 0.0)).zones.len() > 1);
         }
-        assert!(found >= 190 && alarms <= 4, "{count} positions: {found} found, {alarms} false of 200");
+        assert!(detected >= 190 && alarms <= 4, "{count} positions: {detected} found, {alarms} false of 200");
     }
 }
 
@@ -118,7 +118,7 @@ fn a_step_among_a_dozen_positions_is_one_of_position() {
 fn a_boundary_that_not_all_passes_have_is_none() {
     let mut noise = SplitMix64::new(8);
     let mut seen_with = |slow: u64| {
-        seen(&made(60, 2, |place, pass, _| {
+        zones_of(&made(60, 2, |place, pass, _| {
             let late = if pass == 1 && place < 20 { slow } else { 0 };
             noisy(&mut noise, if place < 40 { 10 * MS + late } else { 14 * MS })
         }))
@@ -130,22 +130,22 @@ fn a_boundary_that_not_all_passes_have_is_none() {
 
 #[test]
 fn a_step_of_less_than_a_hundredth_is_no_zone() {
-    let seen = seen(&made(61, 3, |place, _, _| if place < 30 { 10_000_000 } else { 10_050_000 }));
-    assert_eq!(seen.zones.len(), 1);
+    let zones = zones_of(&made(61, 3, |place, _, _| if place < 30 { 10_000_000 } else { 10_050_000 }));
+    assert_eq!(zones.zones.len(), 1);
 }
 
 /// The band of the only cause that is made here, at several places of a curve that falls.
 fn banded(late: impl Fn(u32, u32, u32, f64) -> bool) -> LatencyBands {
     let mut noise = SplitMix64::new(3);
-    let all = made(101, 20, |place, pass, number| {
+    let drifting = made(101, 20, |place, pass, number| {
         let chance = noise.uniform();
         let base = noisy(&mut noise, (10 + u64::from(place / 26)) * MS);
         base + if late(place, pass, number, chance) { 3 * MS } else { 0 }
     });
-    let seen = seen(&all);
-    assert_eq!(seen.zones.len(), 4, "{:?}", seen.zones);
-    assert!(!seen.is_tight());
-    seen.latency_bands.expect("there is a band")
+    let zones = zones_of(&drifting);
+    assert_eq!(zones.zones.len(), 4, "{:?}", zones.zones);
+    assert!(!zones.is_tight());
+    zones.latency_bands.expect("there is a band")
 }
 
 #[test]
@@ -165,14 +165,14 @@ fn a_band_has_its_share_and_its_offset_and_what_it_comes_with() {
 fn a_revolution_of_a_rotational_disk_is_named_and_other_io_and_limits_first() {
     let turn = |rotational, code: Option<VerdictCode>| {
         let mut noise = SplitMix64::new(9);
-        let mut all = made(101, 8, |_, _, _| {
+        let mut late = made(101, 8, |_, _, _| {
             let late = noise.uniform() < 0.3;
             noisy(&mut noise, 14 * MS) + if late { 8_333_333 } else { 0 }
         });
-        all.0.targets[0].device.as_mut().unwrap().rotational = Some(rotational);
+        late.0.targets[0].device.as_mut().unwrap().rotational = Some(rotational);
         let text = "others".to_owned();
-        all.1.verdict = code.map(|code| rdsk_model::Verdict { code, text, device_share: None });
-        seen(&all).latency_bands.unwrap().cause
+        late.1.verdict = code.map(|code| rdsk_model::Verdict { code, text, device_share: None });
+        zones_of(&late).latency_bands.unwrap().cause
     };
     assert!(
         matches!(turn(true, None), Cause::MissedRevolution { revolution_ns } if (revolution_ns - 8.333e6).abs() < 1e4)
@@ -189,34 +189,39 @@ fn a_revolution_of_a_rotational_disk_is_named_and_other_io_and_limits_first() {
 fn steps_of_a_coarse_clock_are_called_so() {
     let mut noise = SplitMix64::new(4);
     let read = |ns: f64| (ns / 1e6).floor();
-    let mut all = made(101, 8, |place, _, _| {
+    let mut late = made(101, 8, |place, _, _| {
         let begin = noise.uniform() * 1e6;
         let end = begin + (3.0 + f64::from(place) / 500.0 + 0.2 * noise.uniform()) * 1e6;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some ms")]
         let ms = (read(end) - read(begin)) as u64;
         ms * MS
     });
-    all.0.host.as_mut().unwrap().clock.resolution_ns = MS;
-    let found = seen(&all).latency_bands.unwrap();
-    assert_eq!(found.cause, Cause::Clock { resolution_ns: MS });
+    late.0.host.as_mut().unwrap().clock.resolution_ns = MS;
+    let bands = zones_of(&late).latency_bands.unwrap();
+    assert_eq!(bands.cause, Cause::Clock { resolution_ns: MS });
     // The same times from a clock that is said to be fine are bands of an unknown cause.
-    all.0.host.as_mut().unwrap().clock.resolution_ns = 1;
-    assert_eq!(seen(&all).latency_bands.unwrap().cause, Cause::Unknown);
+    late.0.host.as_mut().unwrap().clock.resolution_ns = 1;
+    assert_eq!(zones_of(&late).latency_bands.unwrap().cause, Cause::Unknown);
 }
 
 #[test]
 fn a_change_over_the_passes_is_drift_and_one_slow_pass_is_scatter() {
     let mut noise = SplitMix64::new(5);
     let steps = made(61, 8, |_, pass, _| noisy(&mut noise, if pass >= 4 { 13 } else { 10 } * MS));
-    let drift = seen(&steps).drift.unwrap();
+    let drift = zones_of(&steps).drift.unwrap();
     assert_eq!((drift.shape, drift.passes), (PassShape::Step(4), 8));
     assert!((drift.slower_by - 0.3).abs() < 0.03 && drift.p_value < DRIFT_FALSE_ALARM, "{drift:?}");
     let rises = made(61, 10, |_, pass, _| noisy(&mut noise, 10 * MS + u64::from(pass) * 222_222));
-    let drift = seen(&rises).drift.unwrap();
+    let drift = zones_of(&rises).drift.unwrap();
     assert!(drift.shape == PassShape::Trend && (drift.slower_by - 0.2).abs() < 0.02, "{drift:?}");
-    let one = seen(&made(61, 8, |_, pass, _| noisy(&mut noise, if pass == 2 { 13 } else { 10 } * MS)));
-    assert_eq!(one.drift, None);
-    assert!((one.pass_scatter.unwrap() - 0.3 / 8_f64.sqrt()).abs() < 0.02, "{:?}", one.pass_scatter);
+    let slow_pass =
+        zones_of(&made(61, 8, |_, pass, _| noisy(&mut noise, if pass == 2 { 13 } else { 10 } * MS)));
+    assert_eq!(slow_pass.drift, None);
+    assert!(
+        (slow_pass.pass_scatter.unwrap() - 0.3 / 8_f64.sqrt()).abs() < 0.02,
+        "{:?}",
+        slow_pass.pass_scatter
+    );
     let few = made(61, 7, |_, pass, _| noisy(&mut noise, if pass >= 4 { 13 } else { 10 } * MS));
-    assert_eq!(seen(&few).drift, None, "seven passes");
+    assert_eq!(zones_of(&few).drift, None, "seven passes");
 }

@@ -66,7 +66,7 @@ pub(crate) fn delete(delete: &Delete) -> Result<(), Problem> {
     };
     let runs = chosen(&history, delete)?;
     if !delete.dry_run {
-        history.delete(&runs).map_err(|error| problem::of(&error))?;
+        history.delete(&runs).map_err(|error| problem::of_store(&error))?;
     }
     let width = screen::style_on(&std::io::stdout(), ColorWhen::Never, Charset::Ascii).width;
     let mut text: String = runs.iter().map(|run| list::line(run, width) + "\n").collect();
@@ -93,7 +93,7 @@ fn chosen(history: &History, delete: &Delete) -> Result<Vec<RunLine>, Problem> {
     if let Some(age_ns) = delete.older_than {
         let until_ns = moment::now_ns().saturating_sub(i64::try_from(age_ns).unwrap_or(i64::MAX));
         let filter = Filter { until_ns: Some(until_ns), ..Filter::default() };
-        let mut runs = history.list(&filter).map_err(|error| problem::of(&error))?;
+        let mut runs = history.list(&filter).map_err(|error| problem::of_store(&error))?;
         runs.retain(|run| run.state != State::Running);
         if !delete.force {
             let count = runs.len();
@@ -146,7 +146,7 @@ fn tell_staying(count: usize) {
 
 fn named(history: &History, word: &str) -> Result<RunLine, Problem> {
     let refused = |message, hint| Problem::new(ProblemKind::Usage, "no-run", message, hint);
-    match history.find(word).map_err(|error| problem::of(&error))? {
+    match history.find(word).map_err(|error| problem::of_store(&error))? {
         Found::Run(run) => Ok(*run),
         Found::Several(runs) => {
             let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();

@@ -1,4 +1,4 @@
-//! `rdsk completions` and `rdsk man`: the whole command line as text for a shell and for man(1). They only tell of the grammar.
+//! `rdsk completions` and `rdsk man`: the whole command line as text for a shell and for man(1). They only show the grammar.
 
 use crate::usage::usage;
 use crate::{completion, man_page, out};

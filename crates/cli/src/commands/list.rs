@@ -6,6 +6,7 @@ use crate::output_args::HistoryArgs;
 use crate::{completion, out, screen, value};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+use rdsk_analysis::words::figure;
 use rdsk_model::{Experiment, Problem};
 use rdsk_report::Charset;
 use rdsk_store::{Filter, RunLine};
@@ -43,8 +44,8 @@ pub(crate) struct List {
     /// Only runs with this label
     #[arg(long, value_name = "TEXT", value_parser = value::text, add = ArgValueCandidates::new(completion::labels))]
     label: Option<String>,
-    /// Only runs with cells of this experiment
-    #[arg(long, value_name = "NAME", value_parser = value::experiment(Experiment::ALL), hide_possible_values = true)]
+    /// Only runs with tests of this topic
+    #[arg(long, value_name = "NAME", value_parser = value::one_of(Experiment::ALL, Experiment::as_str), hide_possible_values = true)]
     experiment: Option<Experiment>,
     /// Only runs that began at this time or later: a date, a time, or an age such as 7d
     #[arg(long, value_name = "TIME", value_parser = |text: &str| moment::moment(text, moment::now_ns()))]
@@ -80,11 +81,11 @@ pub(crate) fn list(list: &List) -> Result<(), Problem> {
         experiment: list.experiment.map(|experiment| experiment.as_str().to_owned()),
         since_ns: list.since,
         until_ns: list.until,
-        // One more than wanted tells whether there are more.
+        // One more than wanted says whether there are more.
         limit: Some(limit + 1),
     };
     let mut runs = match &history {
-        Some(history) => history.list(&filter).map_err(|error| problem::of(&error))?,
+        Some(history) => history.list(&filter).map_err(|error| problem::of_store(&error))?,
         None => Vec::new(),
     };
     let is_cut = runs.len() > limit;
@@ -129,18 +130,6 @@ pub(crate) fn line(run: &RunLine, width: usize) -> String {
     let label = cut(&label, room / 2);
     let target = cut(&printable(&run.targets.join(", ")), room - label.width());
     format!("{start}{target}{label}").trim_end().to_owned()
-}
-
-/// Three significant digits, or all before the point.
-fn figure(value: f64) -> String {
-    let digits = if value >= 99.95 {
-        0
-    } else if value >= 9.995 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.digits$}")
 }
 
 /// The text in at most so many columns; what is left out at its end shows as three dots.
@@ -201,7 +190,7 @@ mod tests {
             ("--since soon", "--since"),
             ("--experiment speed", "--experiment"),
             ("--target ''", "--target"),
-            ("sda", "the word \"sda\" is one too many"),
+            ("sda", "unexpected word \"sda\""),
             ("--history ''", "--history: the value is empty"),
             ("--history --limit", "--history: a value is missing before \"--limit\""),
             ("--history", "--history has no value"),
@@ -244,14 +233,5 @@ mod tests {
         wild.targets = vec!["/t".into()];
         assert!(!line(&wild, 80).contains('\u{202e}'), "{wild:?}");
         assert!(cut("漢字漢字", 7).width() <= 7);
-    }
-
-    #[test]
-    fn figures_have_three_digits() {
-        for (value, expected) in
-            [(0.123, "0.12"), (9.994, "9.99"), (9.996, "10.0"), (99.96, "100"), (12345.6, "12346")]
-        {
-            assert_eq!(figure(value), expected);
-        }
     }
 }

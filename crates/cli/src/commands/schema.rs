@@ -13,11 +13,11 @@ const SCHEMAS: &[(&str, &str)] = &[
 const EXAMPLES: &str = "\
 Examples:
   rdsk schema
-      the schema of a Record
+      the schema of a result
   rdsk schema watch
       that of the lines of rdsk watch --json";
 
-/// Print the JSON Schema of a Record or of watch --json.
+/// Print the JSON Schema of a result or of watch --json.
 ///
 /// The schema goes to standard output (JSON Schema, draft 2020-12). It describes what this version writes, key by key
 /// with its unit: record is the document of --json, watch each line of rdsk watch --json. Later versions may add keys and
@@ -51,7 +51,7 @@ mod tests {
         assert!(document("watch").is_some_and(|schema| schema.contains("rdsk.watch-command/1")));
         let lines = [
             ("plan", "DOCUMENT: \"plan\" is not one of record, watch"),
-            ("record watch", "the word \"watch\" is one too many"),
+            ("record watch", "unexpected word \"watch\""),
         ];
         refuses(|schema: Schema| Ok(schema), &lines);
     }

@@ -25,8 +25,8 @@ const EXAMPLES: &str = "Examples:
 
 /// Draw an earlier run again, from the history or from its JSON.
 ///
-/// A run is shown on one screen, or with --details on the screens of all questions. The Record of a single question is
-/// shown on the screen of that question.
+/// A run is shown on one screen, or with --details on the screens of all topics. The result of a single topic is shown on the
+/// screen of that topic.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Show {
@@ -35,7 +35,7 @@ pub(crate) struct Show {
     run: String,
     #[command(flatten)]
     output: OutputArgs,
-    /// Print the screens of all questions instead of the short page
+    /// Print the screens of all topics instead of the short page
     #[arg(long, help_heading = OUTPUT)]
     details: bool,
 }
@@ -48,7 +48,7 @@ pub(crate) fn show(show: &Show, command: Vec<String>) -> Result<(), Problem> {
     show.output.check(None)?;
     show.output.history.choose();
     let words = std::slice::from_ref(&show.run);
-    let sink = show.output.json().map(|place| Sink::prepare(JSON, place, words)).transpose()?;
+    let sink = Sink::wanted(JSON, show.output.json(), words)?;
     let outputs = Outputs::prepare(&show.output.forms(None), words)?;
     let record = record_file::named(&show.run, "show", "no-record").inspect_err(|problem| {
         json_file::output_failure(sink.as_ref(), || {

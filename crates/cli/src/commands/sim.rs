@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 const EXAMPLES: &str = "Examples:
   rdsk sim list
-      every system, a line each
+      every system in groups, a line each
   rdsk sim show wd2500
       the parameters of one, as the text of a file that runs as sim:./FILE.toml
   rdsk sim show ./mydisk.toml
@@ -65,16 +65,48 @@ fn answer(words: &[String]) -> Result<Answer, Problem> {
     }
 }
 
+/// What the built-in systems are examples of.
+const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Disks on Linux",
+        &["linux-disk", "linux-disk-nocache", "linux-10k", "linux-10k-nocache", "wd2500", "wd2500-4kn"],
+    ),
+    (
+        "Disks on FreeBSD",
+        &[
+            "freebsd-wd800jd",
+            "freebsd-bigfoot",
+            "freebsd-diamondmax9",
+            "freebsd-st38421",
+            "freebsd-twa-single",
+            "freebsd-wd2500yd",
+        ],
+    ),
+    (
+        "Disks on HP-UX and Solaris",
+        &["hpux-k460", "hpux-k460-8k", "hpux-k460-1m", "solaris-san", "solaris-zfs"],
+    ),
+    ("Several LUNs on AIX (rdsk scale)", &["tms-ramsan", "tms-ramsan-2", "tms-ramsan-3", "stk-d173"]),
+    ("RAID (rdsk stripe)", &["raid5", "raid5-cache", "raid6", "linux-10k-raid0", "freebsd-wd800-gmirror"]),
+    ("Something to find", &["ssd-slc", "slowdown", "stalls"]),
+];
+
 fn list() -> Result<Answer, Problem> {
     let mut page = String::new();
     let mut document = Vec::new();
     let widest = NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
-    for name in NAMES {
-        let system = load_system(name).map_err(|error| error.problem())?;
-        let about = &system.params.about;
-        page.push_str(&format!("{name:<widest$}  {about}\n"));
-        document.push(json!({ "name": name, "about": about, "report": system.params.report }));
+    for (group, names) in GROUPS {
+        page.push_str(&format!("{group}\n"));
+        for name in *names {
+            let system = load_system(name).map_err(|error| error.problem())?;
+            let about = &system.params.about;
+            page.push_str(&format!(" {name:<widest$}  {about}\n"));
+            document.push(
+                json!({ "name": name, "group": group, "about": about, "report": system.params.report }),
+            );
+        }
     }
+    page.push_str("\nrdsk run sim:NAME measures one; rdsk sim show NAME prints its parameters.\n");
     Ok(Answer { page, document: Value::Array(document) })
 }
 
@@ -222,6 +254,15 @@ fn device(params: &DeviceParams) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_system_is_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let mut built_in = NAMES.to_vec();
+        grouped.sort_unstable();
+        built_in.sort_unstable();
+        assert_eq!(grouped, built_in);
+    }
 
     #[test]
     fn nothing_that_moves_the_cursor_is_left() {

@@ -1,8 +1,8 @@
 //! Where the documents of runs in turn go: one file for all, or a directory with a file for each run. All of its places are checked
 //! before the first run, and what an earlier comparison left there is never taken for part of this one.
 
+use super::COMPARISON;
 use super::runs::Runs;
-use super::{COMPARISON, sink};
 use crate::cli_args::JsonPlace;
 use crate::json_file::{JSON, Sink};
 use crate::out;
@@ -41,7 +41,7 @@ impl Kept {
     pub(super) fn prepare(place: Option<&JsonPlace>, pairs: u32) -> Result<Self, Problem> {
         let path = match place {
             Some(JsonPlace::File(path)) if path.is_dir() => path,
-            place => return Ok(Self::Together(sink(COMPARISON, place)?)),
+            place => return Ok(Self::Together(Sink::wanted(COMPARISON, place, &[])?)),
         };
         let comparison = Sink::prepare(COMPARISON, &JsonPlace::File(path.join("compare.json")), &[])?;
         let count = usize::try_from(pairs).expect("a number of pairs fits the memory of its runs");

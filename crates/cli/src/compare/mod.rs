@@ -5,7 +5,7 @@ mod kept;
 mod options;
 mod runs;
 
-use crate::cli_args::{ColorWhen, JsonPlace};
+use crate::cli_args::ColorWhen;
 use crate::json_file::{self, DocumentKind, JSON, Sink};
 use crate::usage::usage;
 use crate::{exit, out, record_file, screen};
@@ -28,9 +28,8 @@ pub(crate) fn run(options: &Compare) -> Result<u8, Problem> {
     options.history.choose();
     match &task {
         Task::Records => {
-            let sink = sink(COMPARISON, options.json.as_ref())?;
+            let sink = Sink::wanted(COMPARISON, options.json.as_ref(), &[])?;
             let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
-            refuse_twice(&options.runs, &records)?;
             let runs: Vec<&Record> = records.iter().collect();
             let compared = compare(runs[0], &runs[1..]);
             show(options, sink.as_ref(), &options.runs, &runs, &compared, &[])
@@ -44,15 +43,11 @@ pub(crate) fn run(options: &Compare) -> Result<u8, Problem> {
 const COMPARISON: DocumentKind = DocumentKind { start: "{\"schema\":\"rdsk.compare/", ..JSON };
 const TREND: DocumentKind = DocumentKind { start: "{\"schema\":\"rdsk.trend/", ..JSON };
 
-fn sink(kind: DocumentKind, place: Option<&JsonPlace>) -> Result<Option<Sink>, Problem> {
-    place.map(|place| Sink::prepare(kind, place, &[])).transpose()
-}
-
 fn style(options: &Compare) -> Style {
     screen::style_on(&std::io::stdout(), ColorWhen::Auto, options.charset.charset())
 }
 
-/// The Records that the words name; simulated systems are run. `None` if a signal ended such a run.
+/// The Records that the words name, each another run; simulated systems are run. `None` if a signal ended such a run.
 fn records(options: &Compare) -> Result<Option<Vec<Record>>, Problem> {
     let mut runner = None;
     let mut records = Vec::new();
@@ -71,6 +66,7 @@ fn records(options: &Compare) -> Result<Option<Vec<Record>>, Problem> {
             None => return Ok(None),
         }
     }
+    refuse_twice(&options.runs, &records)?;
     Ok(Some(records))
 }
 
@@ -112,12 +108,12 @@ fn code(options: &Compare, compared: &Compared<'_>, judgements: &[Judgement<'_>]
     if judgements.iter().any(fails) {
         return exit::CONDITION_MET;
     }
-    // A run that failed before it measured anything passes nothing.
+    // A run that failed before it measured anything meets no condition.
     let has_failed =
         |pair: &RunPair<'_>| [pair.base, pair.other].iter().any(|run| run.status == Status::Failed);
     let says_nothing = |pair: &&RunPair<'_>| {
         let is_unjudged = |judgement: &Judgement<'_>| {
-            pair.cells.iter().all(|cell| cell.of(judgement.condition.metric).is_none())
+            pair.cells.iter().all(|cell| cell.change(judgement.condition.metric).is_none())
         };
         has_failed(pair) && judgements.iter().any(is_unjudged)
     };
@@ -125,7 +121,7 @@ fn code(options: &Compare, compared: &Compared<'_>, judgements: &[Judgement<'_>]
         Some(pair) => {
             let run = if pair.other.status == Status::Failed { pair.other } else { pair.base };
             let why = run.error.as_ref().map_or_else(String::new, |error| format!(": {}", error.message));
-            out::warning(&format!("a condition judges no cell of a run that failed{why}"));
+            out::warning(&format!("a condition judges no test of a run that failed{why}"));
             exit::FAILED
         }
         None => exit::DONE,
@@ -133,15 +129,14 @@ fn code(options: &Compare, compared: &Compared<'_>, judgements: &[Judgement<'_>]
 }
 
 fn trend(options: &Compare, cell: &str, metric: Metric) -> Result<u8, Problem> {
-    let sink = sink(TREND, options.json.as_ref())?;
+    let sink = Sink::wanted(TREND, options.json.as_ref(), &[])?;
     let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
-    refuse_twice(&options.runs, &records)?;
     let runs: Vec<&Record> = records.iter().collect();
     let course = course(&runs, cell, metric).map_err(|error| {
         let hint = match &error {
-            rdsk_compare::CourseError::NoCell { known, .. } => {
-                let some: Vec<String> = known.iter().take(12).map(|id| printable(id)).collect();
-                let more = if known.len() > 12 { " and others" } else { "" };
+            rdsk_compare::CourseError::NoCell { cells, .. } => {
+                let some: Vec<String> = cells.iter().take(12).map(|id| printable(id)).collect();
+                let more = if cells.len() > 12 { " and others" } else { "" };
                 format!("the first run has {}{more}", some.join(", "))
             }
             rdsk_compare::CourseError::TooFewRuns { .. } => "name more runs that measured it".into(),
@@ -156,7 +151,7 @@ fn trend(options: &Compare, cell: &str, metric: Metric) -> Result<u8, Problem> {
 }
 
 /// Runs both command lines in turn and compares them. Whatever ends that early, the pairs that are complete are shown before it is
-/// told.
+/// said.
 fn in_turn(options: &Compare, repeat: &Repeat) -> Result<u8, Problem> {
     let kept = Kept::prepare(options.json.as_ref(), repeat.count)?;
     let (runs, ended) = Runner::new(options.quiet)?.in_turn(repeat);
@@ -188,7 +183,7 @@ fn in_turn(options: &Compare, repeat: &Repeat) -> Result<u8, Problem> {
             "let it run longer",
         )),
     };
-    // The last problem is the one that is returned; those before it are told here.
+    // The last problem is the one that is returned; those before it are reported here.
     let code = shown.unwrap_or(Ok(exit::DONE));
     let mut problems: Vec<Problem> =
         [written.err(), code.as_ref().err().cloned(), last.err()].into_iter().flatten().collect();

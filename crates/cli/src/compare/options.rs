@@ -30,7 +30,7 @@ const EXAMPLES: &str = r"Examples:
       one command line before and after a change
   rdsk compare --trend headline/read/sequential \
       monday.json tuesday.json wednesday.json
-      one cell over many runs, and since when it has changed
+      one test over many runs, and since when it has changed
   rdsk compare sim:tms-ramsan sim:tms-ramsan-2 --question scale
       two simulated systems";
 
@@ -38,20 +38,20 @@ const EXAMPLES: &str = r"Examples:
 const MOST_PAIRS: u32 = 1000;
 const FIGURES: &[(&str, Metric)] = &[("rate", Metric::Rate), ("p50", Metric::P50), ("p99", Metric::P99)];
 
-/// Compare runs cell by cell, and say what changed and how sure that is.
+/// Compare runs test by test, and say what changed and how sure that is.
 ///
 /// A RUN is what rdsk show takes: a run of rdsk list, or a file that rdsk wrote with --json. The first one is the
-/// baseline. A simulated system (sim:NAME) is run. Only cells that ask the same are compared; what differs between the
+/// baseline. A simulated system (sim:NAME) is run. Only tests that do the same are compared; what differs between the
 /// runs is listed first. With --repeat the two quoted command lines after -- are run in turn, A B B A, and the runs are
 /// compared.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Compare {
-    /// Show every cell, not only what changed most
+    /// Show every test, not only what changed most
     #[arg(long)]
     details: bool,
     /// Write the comparison as JSON to a file, or with - to standard output instead of the text; with --repeat it has the
-    /// Records of all runs, or PLACE is a directory for them
+    /// results of all runs, or PLACE is a directory for them
     #[arg(long, value_name = "PLACE", value_parser = value::place())]
     pub(super) json: Option<JsonPlace>,
     /// Exit with 1 if a figure surely changed so much: 'slower>5%', 'faster>5%', 'differs>5%', with p50: or p99: before it
@@ -70,13 +70,13 @@ pub(crate) struct Compare {
     /// What sh runs before each run of the second one
     #[arg(long, value_name = "CMD", value_parser = value::text)]
     prepare_b: Option<String>,
-    /// Show one cell over all runs in the order of time, and since when it has changed
-    #[arg(long, value_name = "CELL", value_parser = value::text)]
+    /// Show one test over all runs in the order of time, and since when it has changed
+    #[arg(long, value_name = "TEST", value_parser = value::text)]
     trend: Option<String>,
-    /// With --trend: which figure of the cell [default: rate]
+    /// With --trend: which figure of the test [default: rate]
     #[arg(long, value_name = "FIGURE", value_parser = value::words(FIGURES))]
     figure: Option<Metric>,
-    /// What simulated systems among the RUNs are asked, such as scale
+    /// The command that measures simulated systems among the RUNs, such as scale
     #[arg(long, value_name = "COMMAND", default_value = "run", value_parser = question)]
     pub(super) question: String,
     /// Show no progress

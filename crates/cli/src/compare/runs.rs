@@ -190,7 +190,7 @@ impl Runner {
 }
 
 /// The command line of the child: the Record to its output, and the seed of a simulated target where the user chose none. Both runs of
-/// a pair on a real one draw offsets of their own: the second would find what the first has read in a cache that nobody sees.
+/// a pair on a real one draw offsets of their own: the second would find what the first has read in a cache that is not seen.
 fn child_words(words: &[OsString], seed: Option<u64>, is_quiet: bool) -> Vec<OsString> {
     let (name, rest) = words.split_first().expect("a command line that was parsed has a command");
     let has = |flag: &str| {
@@ -221,18 +221,18 @@ mod tests {
 
     #[test]
     fn a_child_writes_its_record_to_its_output_and_keeps_the_users_seed() {
-        let of = |line: &str, is_quiet| {
+        let child_line = |line: &str, is_quiet| {
             let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
-            let all = child_words(&words, Some(3), is_quiet);
-            all.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+            let own_words = child_words(&words, Some(3), is_quiet);
+            own_words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(of("run . --rw read", false), "run --json - . --rw read");
+        assert_eq!(child_line("run . --rw read", false), "run --json - . --rw read");
         assert_eq!(
-            of("run sim:linux-disk --rw read", false),
+            child_line("run sim:linux-disk --rw read", false),
             "run --json - --seed 3 sim:linux-disk --rw read"
         );
-        assert_eq!(of("run --seed 9 .", true), "run --json - --quiet --seed 9 .");
-        assert_eq!(of("run --seed=9 . -q", true), "run --json - --seed=9 . -q");
-        assert_eq!(of("run -- --seed", false), "run --json - -- --seed");
+        assert_eq!(child_line("run --seed 9 .", true), "run --json - --quiet --seed 9 .");
+        assert_eq!(child_line("run --seed=9 . -q", true), "run --json - --seed=9 . -q");
+        assert_eq!(child_line("run -- --seed", false), "run --json - -- --seed");
     }
 }

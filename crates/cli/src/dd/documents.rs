@@ -28,9 +28,8 @@ impl Documents {
             let has_place = !problem.code.starts_with(JSON.code);
             (problem, has_place)
         };
-        let json = options.json.as_ref().map(|place| Sink::prepare(JSON, place, names)).transpose();
         Ok(Self {
-            json: json.map_err(with_place)?,
+            json: Sink::wanted(JSON, options.json.as_ref(), names).map_err(with_place)?,
             page: Outputs::prepare(&page, names).map_err(with_place)?,
         })
     }

@@ -260,7 +260,7 @@ fn conclude(
     }
     // What was refused, or could not be opened, measured nothing.
     if !record.copies.is_empty() {
-        history::keep_finished(record, Written::of(is_in_json));
+        history::keep_finished(record, Written::when(is_in_json));
     }
     written.map_err(|problem| out::problem(&problem))
 }

@@ -149,22 +149,19 @@ fn is_block(stat: &Stat) -> bool {
 fn check_node(stat: Option<&Stat>, name: &str, permission: &Permission) -> Result<(), Closed> {
     let refusal = stat.and_then(|stat| refusal_of(stat, &Roots::default()));
     let is_no_device = permission.destroy.is_some() && !stat.is_some_and(is_block);
-    let no_device = || match stat {
-        Some(_) => (
+    let (what, hint) = match (&refusal, stat) {
+        (Some((what, hint)), _) => (what.as_str(), hint.as_str()),
+        (None, _) if !is_no_device => return Ok(()),
+        (None, Some(_)) => (
             "it is no block device, and --destroy is for one",
             "name the block device after of=, or leave out --destroy",
         ),
-        None => (
+        (None, None) => (
             "--destroy is for a block device, and none of this name can be seen",
             "look at rdsk info and name the block device after of=, or leave out --destroy to write a file",
         ),
     };
-    let (what, hint) = match refusal {
-        Some(refusal) => refusal,
-        None if is_no_device => (no_device().0.to_owned(), no_device().1.to_owned()),
-        None => return Ok(()),
-    };
-    Err(refused("no-block-device", name, &what, &hint))
+    Err(refused("no-block-device", name, what, hint))
 }
 
 fn refused(code: &str, name: &str, what: &str, hint: &str) -> Closed {

@@ -52,24 +52,7 @@ Examples:
 Exit codes are dd's: 0 done, 1 for everything else.";
 
 /// The operands that a shell completes.
-const OPERANDS: [&str; 16] = [
-    "if=",
-    "of=",
-    "bs=",
-    "ibs=",
-    "obs=",
-    "count=",
-    "skip=",
-    "iseek=",
-    "seek=",
-    "oseek=",
-    "iflag=",
-    "oflag=",
-    "conv=",
-    "status=none",
-    "status=noxfer",
-    "status=progress",
-];
+const OPERANDS: &str = "if= of= bs= ibs= obs= count= skip= iseek= seek= oseek= iflag= oflag= conv= status=none status=noxfer status=progress";
 
 /// Copy as dd does with dd's own operands, and say what that measured.
 ///
@@ -89,7 +72,7 @@ pub(crate) struct Dd {
         value_parser = value::words(&[("on", true), ("off", false)])
     )]
     pub(super) explain: bool,
-    /// Write the Record as JSON; - is standard output
+    /// Write the result as JSON; - is standard output
     #[arg(long, value_name = "FILE", value_parser = value::place())]
     pub(super) json: Option<JsonPlace>,
     /// Write a page with figures for a browser
@@ -104,7 +87,7 @@ pub(crate) struct Dd {
     compare: Option<Differing>,
     #[command(flatten)]
     history: HistoryArgs,
-    /// Do not keep the Record in the history; with --explain off and without --json and --report there is none
+    /// Do not keep the result in the history; with --explain off and without --json and --report there is none
     #[arg(long)]
     no_history: bool,
     /// Allow writing to the block device with this identity, and to nothing else; rdsk info DEVICE lists the identities
@@ -114,7 +97,7 @@ pub(crate) struct Dd {
     #[arg(
         value_name = "OPERAND",
         value_parser = value_parser!(OsString),
-        add = ArgValueCompleter::new(|typed: &OsStr| completion::operands(&OPERANDS, typed))
+        add = ArgValueCompleter::new(|typed: &OsStr| completion::operands(&OPERANDS.split(' ').collect::<Vec<_>>(), typed))
     )]
     operands: Vec<OsString>,
 }
@@ -253,7 +236,7 @@ mod tests {
 
     #[test]
     fn every_operand_that_shells_complete_is_explained() {
-        for operand in OPERANDS {
+        for operand in OPERANDS.split(' ') {
             let (name, _) = operand.split_once('=').unwrap();
             assert!(BELOW.contains(&format!("{name}=")), "{operand}");
         }

@@ -15,7 +15,7 @@ pub(super) struct Handled {
 }
 
 impl Handled {
-    /// Runs what may wait forever, such as the opening of a FIFO that nobody writes. If the first SIGINT comes just before the
+    /// Runs what may wait forever, such as the opening of a FIFO that no process writes. If the first SIGINT comes just before the
     /// wait, a second one ends the process.
     pub(super) fn while_opening<T>(&self, open: impl FnOnce() -> T) -> T {
         let armed = (!is_ignored(SIGINT)).then(|| flag::register(SIGINT, Arc::clone(&self.is_ending)));

@@ -18,17 +18,17 @@ const FORMATS: &[(&str, Form)] = &[
 
 const EXAMPLES: &str = r"Examples:
   rdsk export last --format csv
-      a row for each cell of the newest run, to standard output
+      a row for each test of the newest run, to standard output
   rdsk export monday.json friday.json --format markdown -o runs.md
       a table of two runs
   rdsk export result.json --format openmetrics \
       -o /var/lib/node_exporter/disk.prom
       replaced in one step, so that a collector never reads half of it";
 
-/// Write Records as CSV, OpenMetrics, Markdown or JSON.
+/// Write results as CSV, OpenMetrics, Markdown or JSON.
 ///
-/// CSV has a row for each cell, OpenMetrics is for node_exporter's textfile collector, and Markdown is a summary of one
-/// Record or a table of several. Figures are those of the Record, to the last digit; what was not measured is left empty
+/// CSV has a row for each test, OpenMetrics is for node_exporter's textfile collector, and Markdown is a summary of one
+/// result or a table of several. Figures are those of the result, to the last digit; what was not measured is left empty
 /// or left out.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]

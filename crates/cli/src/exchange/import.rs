@@ -5,7 +5,7 @@ use crate::history::Place;
 use crate::json_file::{DocumentKind, JSON, Sink};
 use crate::output_args::{CharsetArgs, HistoryArgs};
 use crate::usage::usage;
-use crate::{completion, history, input_file, out, screen, value};
+use crate::{completion, history, out, record_file, screen, value};
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use rdsk_model::{Problem, ProblemKind, Record};
@@ -20,22 +20,22 @@ const EXAMPLES: &str = "Examples:
   rdsk import fio.json
       what a run of fio says, and what it does not; rdsk list has it from now on
   rdsk import fio.json -o record.json
-      the same as a Record, which rdsk show and rdsk export read
+      the same as a result of rdsk, which rdsk show and rdsk export read
   fio --output-format=json+ job.fio | rdsk import -
       without a file in between";
 
-/// Read what fio measured, or a Record, and explain it as far as it goes.
+/// Read what fio measured, or a result of rdsk, and explain it.
 ///
 /// Of fio 2 and 3 it reads the JSON (--output-format=json or json+), also within logs and of fio --client. Each job and
-/// direction becomes a cell. What fio cannot show, such as whether the device moved the bytes, stays empty, and the page
+/// direction is a test. What fio cannot show, such as whether the device moved the bytes, stays empty, and the page
 /// says so.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Import {
-    /// Write the Record to FILE; with - to standard output, instead of the page
+    /// Write the result to FILE; with - to standard output, instead of the page
     #[arg(long, short, value_name = "FILE", value_parser = value::place())]
     output: Option<JsonPlace>,
-    /// Name for the run, stored in the Record
+    /// Name for the run, stored in the result
     #[arg(long, value_name = "TEXT", value_parser = value::label, add = ArgValueCandidates::new(completion::labels))]
     label: Option<String>,
     #[command(flatten)]
@@ -43,12 +43,12 @@ pub(crate) struct Import {
     /// Do not keep what was read in the history
     #[arg(long, conflicts_with = "history")]
     no_history: bool,
-    /// Print the screens of all questions, of a run of rdsk
+    /// Print the screens of all topics, of a run of rdsk
     #[arg(long)]
     details: bool,
     #[command(flatten)]
     charset: CharsetArgs,
-    /// Documents of fio, or Records; - is standard input
+    /// Documents of fio, or results of rdsk; - is standard input
     #[arg(
         value_name = "FILE",
         required = true,
@@ -71,7 +71,7 @@ pub(crate) fn import(options: &Import) -> Result<(), Problem> {
         history::choose(Place::Off);
     }
     let kind = DocumentKind { flag: "--output", ..JSON };
-    let sink = options.output.as_ref().map(|place| Sink::prepare(kind, place, &options.files)).transpose()?;
+    let sink = Sink::wanted(kind, options.output.as_ref(), &options.files)?;
     let records: Vec<Vec<Record>> = options.files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
     let records = records.concat();
     if options.output.is_some() && records.len() > 1 {
@@ -112,7 +112,8 @@ fn read(file: &str) -> Result<Vec<Record>, Problem> {
         );
         Problem::new(ProblemKind::Usage, "no-import", message, hint)
     };
-    let document = if file == STDIN { input_file::read_stdin() } else { input_file::read(Path::new(file)) };
+    let document =
+        if file == STDIN { record_file::read_stdin() } else { record_file::read_document(Path::new(file)) };
     let document = document.map_err(|error| problem(error.to_string()))?;
     rdsk_exchange::import(&document).map_err(|error| problem(error.to_string()))
 }

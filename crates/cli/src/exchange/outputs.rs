@@ -25,7 +25,7 @@ impl Form {
                 start: "#HELPrdsk_run_info",
                 marks: &[],
             },
-            // Somebody's notes may have such a heading; the id of a Record, or the head of our table, they have not.
+            // Another user's notes may have such a heading; the id of a Record, or the head of our table, they have not.
             Self::Markdown => DocumentKind {
                 code: "markdown",
                 name: "the Markdown",

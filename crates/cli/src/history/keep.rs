@@ -36,7 +36,7 @@ pub(crate) enum Written {
 
 impl Written {
     /// Of whether a document with the whole Record was written.
-    pub(crate) fn of(is_written: bool) -> Self {
+    pub(crate) fn when(is_written: bool) -> Self {
         if is_written { Self::InDocument } else { Self::Nowhere }
     }
 }
@@ -54,7 +54,7 @@ pub(crate) struct Keeper {
     unsaved: BTreeSet<usize>,
     /// When the next save is due.
     due: Instant,
-    /// Whether the user was told why nothing is kept.
+    /// Whether the user knows why nothing is kept.
     is_given_up: bool,
 }
 
@@ -115,7 +115,7 @@ impl Keeper {
         let began = Instant::now();
         let cells: Vec<(usize, CellRecord)> =
             self.unsaved.iter().map(|&position| (position, cell(position))).collect();
-        // Without success the cells stay unsaved. The end of the run tries again, and tells of what lasts.
+        // Without success the cells stay unsaved. The end of the run tries again, and shows what lasts.
         match history.save_cells(record, &cells) {
             Ok(()) => self.unsaved.clear(),
             Err(error) if error.is_busy() => {}
@@ -132,7 +132,7 @@ impl Keeper {
         Some(Box::new(move || save_elsewhere(SIGNAL_CAME, &record, written)))
     }
 
-    /// Keeps the Record of a run that has ended. Trouble is told and changes nothing else.
+    /// Keeps the Record of a run that has ended. Trouble is reported and changes nothing else.
     pub(crate) fn finish(mut self, record: &Record, written: Written) {
         let Place::File(path) = &self.place else { return };
         if self.begun.is_none() || self.is_given_up {
@@ -223,14 +223,14 @@ fn is_hopeless(error: &StoreError) -> bool {
 }
 
 fn put(history: Option<History>, path: &Path, record: &Record) -> Result<(), StoreError> {
-    // A file that somebody removed meanwhile takes the run, and nobody could find it there.
+    // A file that a program removed meanwhile takes the run, and no process could find it there.
     let history = history.filter(|_| path.exists());
     let mut history = history.map_or_else(|| History::open(path), Ok)?;
     history.wait(Patience::Long)?;
     history.finish(record)
 }
 
-/// Tells that the history did not take a Record, and where the Record is instead.
+/// Says that the history did not take a Record, and where the Record is instead.
 fn tell(error: &StoreError, history: &Path, record: &Record, written: Written) {
     // SQLite calls many things an I/O error that are only a lack of room for one of its files.
     let has_room = rustix::fs::statvfs(history).is_ok_and(|facts| facts.f_bavail > 0);
@@ -253,7 +253,7 @@ fn write_elsewhere(record: &Record) -> io::Result<PathBuf> {
     others.fold(written(&std::env::temp_dir()), |first, directory| first.or_else(|_| written(directory)))
 }
 
-/// Tells why the history has no copy of a Record, and where the Record is instead.
+/// Says why the history has no copy of a Record, and where the Record is instead.
 fn save_elsewhere(why: &str, record: &Record, written: Written) {
     if written == Written::InDocument {
         out::warning(&format!("{why}; the record is only in the document that was written"));

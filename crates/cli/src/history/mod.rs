@@ -2,22 +2,20 @@
 
 mod keep;
 pub(crate) mod moment;
-mod names;
 mod pick;
 mod place;
 pub(crate) mod problem;
 
 pub(crate) use keep::{Keeper, Written, keep_finished, keep_imported};
-pub(crate) use names::{labels, names};
-pub(crate) use pick::{Picked, open, pick};
+pub(crate) use pick::{Picked, labels, names, open, pick};
 pub(crate) use place::{Place, choose, file, pass_on, place};
 
 use crate::out;
 use rdsk_units::printable;
 
-/// Where the kernel tells which processes live.
+/// Where the kernel says which processes live.
 const PROC: &str = "/proc";
-/// The first characters of an id are its time in milliseconds, and tell runs apart.
+/// The first characters of an id are its time in milliseconds, and distinguish runs.
 pub(crate) const ID_CHARACTERS: usize = 10;
 
 /// The command line that shows a run of this history, by its id or as much of it as names it.

@@ -14,7 +14,7 @@ pub(crate) enum Place {
     /// None is wanted.
     Off,
     File(PathBuf),
-    /// Nobody says where this user keeps data.
+    /// Nothing says where this user keeps data.
     Unknown,
 }
 
@@ -75,7 +75,7 @@ mod tests {
     fn the_variable_comes_first_then_the_users_data_directory() {
         let place = |set: &[(&str, &str)]| {
             of_environment(&|name| {
-                set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+                set.iter().find(|(other, _)| *other == name).map(|(_, value)| OsString::from(value))
             })
         };
         let file = |path: &str| Place::File(path.into());

@@ -7,7 +7,7 @@ use rdsk_units::printable;
 const RIGHTS: &str = "look at the rights of the file and its directory, or name another after --history";
 
 /// The problem that an error of the history is.
-pub(crate) fn of(error: &StoreError) -> Problem {
+pub(crate) fn of_store(error: &StoreError) -> Problem {
     Problem::new(kind(error), "history", printable(&error.to_string()), hint(error))
 }
 
@@ -41,7 +41,7 @@ fn hint(error: &StoreError) -> &'static str {
         _ if error.is_full() => "make room on its disk, or name a file elsewhere after --history",
         _ if error.is_busy() => "another rdsk writes for longer than a minute; try again",
         _ if error.is_damaged() => {
-            "copy the file before anything else; sqlite3 FILE 'PRAGMA integrity_check' tells what is damaged"
+            "copy the file before anything else; sqlite3 FILE 'PRAGMA integrity_check' shows what is damaged"
         }
         StoreError::File { .. } | StoreError::ReadOnly { .. } => RIGHTS,
         _ if error.is_denied() => RIGHTS,
@@ -77,7 +77,7 @@ mod tests {
             (ffi::SQLITE_IOERR, ProblemKind::Io, "kernel log"),
         ] {
             let source = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            let problem = of(&StoreError::Database { path: "h.db".into(), source });
+            let problem = of_store(&StoreError::Database { path: "h.db".into(), source });
             assert_eq!(problem.kind, kind, "{code}");
             let hint = problem.hint.unwrap();
             assert!(hint.contains(word), "{code}: {hint}");

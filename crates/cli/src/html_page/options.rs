@@ -10,27 +10,31 @@ use rdsk_model::Problem;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
-  rdsk report last -o result.html
-      the page of the newest run
+  rdsk report last --open
+      the page of the newest run, written to a file and shown
   rdsk report sda.json sdb.json -o both.html
       two runs over each other
   rdsk report result.json --svg figures
       every figure as an SVG file in the directory figures";
 
-/// More would not be told apart on one graph.
+/// More would not be distinguished on one graph.
 const MAX_RECORDS: usize = 16;
 
 /// Write a page with figures of earlier runs, or the figures as files.
 ///
 /// The page is one file that works without a network: what was measured, the headline and the findings in words, and for
 /// each question the figures with their tables and their evidence. Several runs are laid over each other. --svg and --png
-/// write the same figures as files, in light colours.
+/// write the same figures as files, in light colours. Without -o the page is a file of the current directory that is named
+/// after the run, and its name is printed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Report {
     /// Write the page to FILE, or with - to standard output
     #[arg(long, short, value_name = "FILE", value_parser = value::place())]
     pub(super) output: Option<JsonPlace>,
+    /// Show the page, by xdg-open
+    #[arg(long)]
+    pub(super) open: bool,
     /// Write each figure as an SVG file into DIR, which is created; no file there is replaced
     #[arg(long, value_name = "DIR", value_parser = value::path())]
     pub(super) svg: Option<PathBuf>,
@@ -53,7 +57,7 @@ impl Report {
     /// Refuses what means nothing.
     ///
     /// # Errors
-    /// When there are too many runs, or nothing says where to write.
+    /// When there are too many runs, or a page that goes to standard output is to be shown.
     pub(super) fn check(&self) -> Result<(), Problem> {
         if self.runs.len() > MAX_RECORDS {
             return Err(usage(
@@ -61,10 +65,15 @@ impl Report {
                 "name fewer of them, or write several pages",
             ));
         }
-        if (&self.output, &self.svg, &self.png) == (&None, &None, &None) {
-            return Err(usage("nothing says where to write", "add -o FILE.html, --svg DIR or --png DIR"));
+        if self.open && self.output == Some(JsonPlace::Stdout) {
+            return Err(usage("--open shows a file, and -o - writes none", "leave out one of them"));
         }
         Ok(())
+    }
+
+    /// Whether there is a page, and not figures as files only.
+    pub(super) fn has_page(&self) -> bool {
+        self.open || self.output.is_some() || (&self.svg, &self.png) == (&None, &None)
     }
 }
 
@@ -81,6 +90,9 @@ mod tests {
         assert_eq!((report.svg, report.png), (Some("s".into()), Some("p".into())));
         assert_eq!(report.history.history, Some("h.db".into()));
         assert_eq!(parsed::<Report>("a --output -").unwrap().output, Some(JsonPlace::Stdout));
+        for (line, has_page) in [("a", true), ("a --svg s", false), ("a --svg s --open", true)] {
+            assert_eq!(parsed::<Report>(line).unwrap().has_page(), has_page, "{line}");
+        }
     }
 
     #[test]
@@ -90,7 +102,7 @@ mod tests {
             |report: Report| report.check(),
             &[
                 ("-o x.html", "RUN is missing"),
-                ("a.json", "where to write"),
+                ("a.json -o - --open", "--open shows a file"),
                 ("'' -o x", "the name of a run is empty"),
                 ("a -o ''", "empty"),
                 ("a --svg ''", "empty"),

@@ -184,7 +184,7 @@ fn a_measured_run_is_replaced_only_by_another() {
     let ran = of_cell("{\"ops\":7,\"errors\":[]}");
     let copied = "{\"schema\":\"rdsk.record/1\",\"cells\":[],\"copies\":[{}]}\n".to_owned();
     let compared = "{\"schema\":\"rdsk.compare/1\",\"records\":[{}]}\n".to_owned();
-    // Nobody knows what is missing at the end.
+    // It is unknown what is missing at the end.
     let cut = ran[..ran.len() - 5].to_owned();
     let never_ran = of_cell("{\"ops\":null,\"errors\":[]}");
     let poor = [OWN, "{\"schema\":\"rdsk.plan/1\",\"plan\":{\"cells\":[{}]}}", &never_ran];

@@ -42,7 +42,7 @@ fn time(asked: &Measurement) -> Result<(), Problem> {
     refuse(
         options.runtime_ns.is_some() && has_budget && !is(asked, Experiment::Scale),
         "--runtime conflicts with --budget",
-        "give --runtime for each cell, or --budget for everything",
+        "give --runtime for each test, or --budget for everything",
     )?;
     let streams = max_streams(&asked.experiments, options);
     let stagger_ns = options.stagger_ns.unwrap_or(0);

@@ -20,7 +20,6 @@ const MIN_BUDGET: Nanos = Nanos(100_000_000);
 pub(super) const MAX_TIME: Nanos = Nanos(7 * 24 * 3_600_000_000_000);
 /// Largest offset and size of the kernel's file interface (`loff_t`).
 pub(super) const MAX_FILE_BYTES: u64 = i64::MAX as u64;
-const OPS: &[(&str, Op)] = &[("read", Op::Read), ("write", Op::Write)];
 pub(crate) const SOURCES: &[(&str, EvidenceChoice)] =
     &[("auto", EvidenceChoice::Auto), ("bpf", EvidenceChoice::Bpf), ("sysfs", EvidenceChoice::Sysfs)];
 
@@ -58,7 +57,7 @@ pub(crate) struct Common {
         help_heading = WHAT,
         value_name = "OP,...",
         value_delimiter = ',',
-        value_parser = value::words(OPS)
+        value_parser = value::one_of(Op::ALL, Op::as_str)
     )]
     pub(super) rw: Vec<Op>,
     /// Size of the test file [default: up to 1G, less on a slow disk]
@@ -72,7 +71,7 @@ pub(crate) struct Common {
     pub(crate) run: RunArgs,
     /// What counts beside the I/O [default: auto]
     ///
-    /// auto: BPF where the kernel permits it, in the first visit of a cell and in as many more as take no more than
+    /// auto: BPF where the kernel permits it, in the first repeat of a test and in as many more as take no more than
     /// 0.5% of its time, and for a part of each above 100 000 I/Os per second; bpf: BPF throughout, or an error;
     /// sysfs: the counters of /sys alone.
     #[arg(long, help_heading = EXPERT, value_name = "SOURCE", value_parser = value::words(SOURCES))]
@@ -103,8 +102,8 @@ pub(crate) struct RunArgs {
     pub(crate) label: Option<String>,
     /// Go on with a run that was cut short: an id, the word last, a label, or a file of --json
     ///
-    /// Finished cells are taken over, the others measured, with the command line of that run unless targets or flags are
-    /// given. The passes of rdsk zones are continued where they stopped.
+    /// Finished tests are taken over, the others measured, with the command line of that run unless targets or flags are
+    /// given. The sweeps of rdsk zones are continued where they stopped.
     #[arg(long, value_name = "RUN", value_parser = value::text, add = ArgValueCompleter::new(completion::runs_and_files))]
     pub(crate) resume: Option<String>,
     /// Do not keep the run in the history

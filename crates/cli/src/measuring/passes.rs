@@ -21,7 +21,6 @@ const ENGINES: &[(&str, EngineKind)] = &[
     ("io_uring", EngineKind::Uring),
     ("uring", EngineKind::Uring),
 ];
-const PAGES: &[(&str, BufferPages)] = &[("ordinary", BufferPages::Ordinary), ("huge", BufferPages::Huge)];
 
 /// Where the blocks lie.
 #[derive(Args, Clone, Debug)]
@@ -51,7 +50,7 @@ pub(super) struct MemoryArgs {
     ///
     /// ordinary: pages of 4 KiB, which dd, fio and most programs have; a device that takes few segments gets a large
     /// block in several requests. huge: transparent huge pages, from which it gets each block in one piece.
-    #[arg(long, value_name = "PAGES", value_parser = value::words(PAGES))]
+    #[arg(long, value_name = "PAGES", value_parser = value::one_of(BufferPages::ALL, BufferPages::as_str))]
     memory: Option<BufferPages>,
 }
 
@@ -66,7 +65,7 @@ pub(super) struct CellArgs {
     engine: Option<EngineKind>,
     #[command(flatten)]
     memory: MemoryArgs,
-    /// Give no more rounds to cells whose 95% interval is this narrow [default: 2%]
+    /// Give no more repeats to tests whose 95% interval is this narrow [default: 2%]
     ///
     /// The margin of the interval relative to the mean, such as 1% or 0.01.
     #[arg(long, value_name = "PERCENT", value_parser = value::share)]
@@ -80,12 +79,12 @@ pub(super) struct PassArgs {
     cells: CellArgs,
     #[command(flatten, next_help_heading = WHAT)]
     blocks: BlockArgs,
-    /// Bytes to transfer in one pass
+    /// Bytes to transfer in one sweep
     #[arg(long, value_name = "SIZE", value_parser = value::size(MAX_FILE_BYTES))]
     bytes: Option<u64>,
-    /// Time for each cell in all its rounds, instead of a share of the budget
+    /// Time for each test in all its repeats, instead of a share of the budget
     ///
-    /// A cell is one workload: one line or one column of the result.
+    /// A test is one workload: one line or one column of the result.
     #[arg(long, value_name = "TIME", value_parser = value::time(MIN_RUNTIME, MAX_TIME))]
     runtime: Option<u64>,
 }

@@ -13,12 +13,12 @@ const EXAMPLES: &str = "Examples:
   rdsk paths /dev/sdb --rw read --bytes 1G
       a block device, 1 GiB on each path
   rdsk paths --bs 64k --runtime 5s
-      another block size, 5 seconds per cell";
+      another block size, 5 seconds per test";
 
 /// Compare direct with buffered I/O on the same bytes.
 ///
 /// All paths transfer the same bytes sequentially, as dd does: direct, buffered, and buffered without leaving pages in
-/// the cache (dontcache, Linux 6.14). Writes are timed until the data is stable.
+/// the cache (dontcache, Linux 6.14). Writes are timed until the data is on disk.
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = EXAMPLES,

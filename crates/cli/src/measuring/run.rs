@@ -28,14 +28,14 @@ const EXAMPLES: &str = "Examples:
 
 /// Measure as much as fits into the time budget, and explain the result.
 ///
-/// The result is one screen: the headline, what matters most, and an answer to each question; --details prints the
-/// screens of all questions. A target that is a directory gets a test file, which is removed at the end. A file of
+/// The result is one screen: the headline, what to know, and a line for each topic; --details prints the screens of all
+/// topics. A target that is a directory gets a test file, which is removed at the end. A file of
 /// yours or a block device is only read, unless --overwrite or --destroy allows writing.
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = EXAMPLES,
     mut_arg("rw", default("what each experiment does by itself")),
-    mut_arg("iodepth", help("I/Os in flight: deep random cells of headline, direct cells of stream [default: 32 and 1]"))
+    mut_arg("iodepth", help("I/Os in flight: deep random tests of headline, direct tests of stream [default: 32 and 1]"))
 )]
 pub(crate) struct Run {
     #[command(flatten)]
@@ -44,8 +44,8 @@ pub(crate) struct Run {
     cells: CellArgs,
     #[command(flatten, next_help_heading = WHAT)]
     depth: DepthArgs,
-    /// Run only these experiments [default: all of them]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = value::experiment(IN_RUN))]
+    /// Run only these topics [default: all of them]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = value::one_of(IN_RUN, Experiment::as_str))]
     only: Vec<Experiment>,
     /// Write on until the rate has settled, and show what lasts
     ///
@@ -54,7 +54,7 @@ pub(crate) struct Run {
     /// Simulated systems always do so.
     #[arg(long, help_heading = COMMON)]
     sustained: bool,
-    /// Print the screens of all questions instead of the short page
+    /// Print the screens of all topics instead of the short page
     #[arg(long, help_heading = OUTPUT)]
     details: bool,
 }

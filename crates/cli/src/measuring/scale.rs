@@ -19,17 +19,17 @@ const EXAMPLES: &str = "Examples:
   rdsk scale /dev/sdb /dev/sdc --rw read --streams 1,2,4
       two disks, streams distributed over them
   rdsk scale --bs 64k,1M --runtime 5s --stagger 0s
-      five seconds per cell, all streams started together";
+      five seconds per test, all streams started together";
 
-const BYTES: &str = "Bytes that each stream transfers in one pass, starting over at the end of its part [default: as many as the time \
+const BYTES: &str = "Bytes that each stream transfers in one sweep, starting over at the end of its part [default: as many as the time \
                      allows]";
-const RUNTIME: &str = "Time for each cell in all its rounds, without the starts of its streams, instead of a share of the budget";
+const RUNTIME: &str = "Time for each test in all its repeats, without the starts of its streams, instead of a share of the budget";
 const STREAMS: &str =
     "Numbers of streams to compare; each stream is a thread that issues I/O [default: 1,3,10]";
 
 /// Measure the gain from more streams, larger blocks and more targets.
 ///
-/// Sequential readers and writers, each on its own part of a target, are distributed over the targets round-robin and
+/// Sequential readers and writers, each on its own part of a target, are distributed over the targets in turn and
 /// started one after the other. The total rate is that of the time in which all of them ran.
 #[derive(Args, Clone, Debug)]
 #[command(

@@ -13,7 +13,6 @@ use rdsk_model::{Experiment, Pattern};
 /// Linux's default).
 const MAX_DEPTH: u32 = 4096;
 const MAX_STREAMS: u32 = 1024;
-const PATTERNS: &[(&str, Pattern)] = &[("sequential", Pattern::Sequential), ("random", Pattern::Random)];
 
 const EXAMPLES: &str = "Examples:
   rdsk stream --bs 16k
@@ -26,7 +25,7 @@ const EXAMPLES: &str = "Examples:
 /// How many I/Os of one stream are in flight.
 #[derive(Args, Clone, Debug)]
 pub(super) struct DepthArgs {
-    /// I/Os in flight per stream in the direct cells [default: 1]
+    /// I/Os in flight per stream in the direct tests [default: 1]
     #[arg(long, value_name = "N", value_parser = value::count(MAX_DEPTH))]
     iodepth: Option<u32>,
 }
@@ -57,7 +56,7 @@ pub(crate) struct Stream {
     #[command(flatten)]
     passes: PassArgs,
     /// Order of the offsets [default: sequential]
-    #[arg(long, value_name = "PATTERN", value_parser = value::words(PATTERNS))]
+    #[arg(long, value_name = "PATTERN", value_parser = value::one_of(Pattern::ALL, Pattern::as_str))]
     pattern: Option<Pattern>,
     /// Also measure buffered writes that end with fsync, inside their time
     ///

@@ -17,9 +17,9 @@ const ORDERS: &[(&str, PositionOrder)] =
 
 const EXAMPLES: &str = "Examples:
   rdsk zones /dev/sdb
-      the whole disk, as many positions and passes as a minute allows
+      the whole disk, as many positions and sweeps as a minute allows
   rdsk zones /dev/sdb --bs 1M,5M --runs 10 --points 200
-      these block sizes, passes and positions, however long they take
+      these block sizes, sweeps and positions, however long they take
   rdsk zones /dev/sdb --full --runs 1 --bs 20M --json z.json
       every block once, kept as JSON
   rdsk zones sim:freebsd-wd800jd
@@ -27,7 +27,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Measure speed by position: zones of the disk, drift, bands of slow requests.
 ///
-/// Every pass visits the same positions in an order of its own, and the time of each request is kept. A step in the rate
+/// Every sweep reads the same positions in an order of its own, and the time of each request is kept. A step in the rate
 /// marks a zone. Requests that are late by a fixed time form a band, whose cause is tested for.
 #[derive(Args, Clone, Debug)]
 #[command(
@@ -43,16 +43,16 @@ pub(crate) struct Zones {
     memory: MemoryArgs,
     #[command(flatten, next_help_heading = WHAT)]
     blocks: BlockArgs,
-    /// Positions to visit in each pass [default: up to 200, as the budget allows]
+    /// Positions to measure in each sweep [default: up to 200, as the budget allows]
     #[arg(long, value_name = "N", value_parser = value::count(MAX_POINTS), conflicts_with = "full")]
     points: Option<u32>,
-    /// Visit every block of the target in each pass, however long it takes
+    /// Measure every block of the target in each sweep, however long it takes
     #[arg(long)]
     full: bool,
-    /// Complete passes over the positions [default: up to 10, as the budget allows]
+    /// Complete sweeps over the positions [default: up to 10, as the budget allows]
     #[arg(long, value_name = "N", value_parser = value::count(MAX_RUNS))]
     runs: Option<u32>,
-    /// Order in which a pass visits the positions [default: shuffled]
+    /// Order of the positions in a sweep [default: shuffled]
     #[arg(long, value_name = "ORDER", value_parser = value::words(ORDERS))]
     order: Option<PositionOrder>,
 }

@@ -2,7 +2,7 @@
 //! became. Its exit code is the command's.
 
 use super::options::{Form, Watch};
-use super::{PROC, places};
+use super::{PROC, SYS};
 use crate::cli_args::ColorWhen;
 use crate::forwarding::{Forwarding, wait_for_end};
 use crate::{out, screen};
@@ -10,16 +10,19 @@ use rdsk_experiment::{CommandCounts, CommandPlaces};
 use rdsk_model::{CommandRun, CpuTime, Problem, ProblemKind, Uncounted, WatchInterval, WatchedDevice};
 use rdsk_observe::delta;
 use rdsk_observe::process::read_process_io;
-use rdsk_observe::watch::{Watcher, dirty_bytes, process_calls};
+use rdsk_observe::watch::{Watcher, dirty_bytes, flush_places, process_calls};
 use rdsk_report::watch::{command_io, command_json};
 use rdsk_sys::usage::children_usage;
 use rdsk_targets::Roots;
 use rdsk_units::printable;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -42,10 +45,10 @@ pub(super) fn watch(
 ) -> Result<u8, Problem> {
     let proc = Path::new(PROC);
     let dirty_before = dirty_bytes(proc);
-    let mut places = CommandPlaces::begin(&places::of_command(options), &Roots::default());
+    let mut places = CommandPlaces::begin(&places_of(options), &Roots::default());
     let forwarding = Forwarding::begin()?;
     let began = Instant::now();
-    let mut child = match start(&options.command) {
+    let mut child = match Command::new(&options.command[0]).args(&options.command[1..]).spawn() {
         Ok(child) => child,
         Err(error) => return Ok(not_started(&options.command, &error)),
     };
@@ -54,7 +57,7 @@ pub(super) fn watch(
     let elapsed_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let at_end = watcher.so_far();
     places.command_ended();
-    // Nobody has waited for it yet, so its numbers are still there.
+    // It has not been waited for yet, so its numbers are still there.
     let process = proc.join(child.id().to_string());
     let (calls, charged) = (process_calls(&process).ok(), read_process_io(&process).unwrap_or_default());
     forwarding.end();
@@ -90,10 +93,6 @@ pub(super) fn watch(
     };
     out::answer(&text);
     Ok(code_of(status))
-}
-
-fn start(words: &[OsString]) -> io::Result<Child> {
-    Command::new(&words[0]).args(&words[1..]).spawn()
 }
 
 fn not_started(words: &[OsString], error: &io::Error) -> u8 {
@@ -163,6 +162,56 @@ fn lost(error: &io::Error) -> Problem {
     Problem::plain(ProblemKind::Io, "command", format!("the end of the command cannot be learnt: {error}"))
 }
 
+/// Places that a command names at most; each costs a look at sysfs.
+const MAX_PLACES: usize = 16;
+
+/// What the line names before the command, else what the command's own words name and the directory that it starts in.
+pub(super) fn places_of(options: &Watch) -> Vec<PathBuf> {
+    let (sys, proc) = (Path::new(SYS), Path::new(PROC));
+    if !options.devices.is_empty() {
+        return options.devices.iter().flat_map(|name| flush_places(name, sys, proc)).collect();
+    }
+    // A command writes to its working directory without a word that says so.
+    let here = OsString::from(".");
+    in_words(options.command[1..].iter().chain([&here]))
+}
+
+/// The directories and block devices that words name, one for each filesystem: of a file its directory.
+fn in_words<'a>(words: impl IntoIterator<Item = &'a OsString>) -> Vec<PathBuf> {
+    let mut places: Vec<(u64, PathBuf)> = Vec::new();
+    let paths = words.into_iter().map(|word| path_in(word));
+    for path in paths.filter(|path| !path.as_os_str().is_empty()) {
+        let Some((number, place)) = place_of(path) else { continue };
+        if places.len() < MAX_PLACES && places.iter().all(|(other, _)| *other != number) {
+            places.push((number, place.to_owned()));
+        }
+    }
+    places.into_iter().map(|(_, place)| place).collect()
+}
+
+/// `/dev/sdb` of `of=/dev/sdb`, and all of a word without a value.
+fn path_in(word: &OsStr) -> &Path {
+    let bytes = word.as_bytes();
+    let from = bytes.iter().position(|&byte| byte == b'=').map_or(0, |at| at + 1);
+    Path::new(OsStr::from_bytes(&bytes[from..]))
+}
+
+/// The number of the device or filesystem that a path leads to, and a place of it. A file that the command may create is in its
+/// directory, if that is named: a single word may mean anything.
+fn place_of(path: &Path) -> Option<(u64, &Path)> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let of_directory = |place, metadata: Metadata| Some((metadata.dev(), place));
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.file_type().is_block_device() => Some((metadata.rdev(), path)),
+        Ok(metadata) if metadata.is_dir() => of_directory(path, metadata),
+        Ok(metadata) if metadata.is_file() => of_directory(parent.unwrap_or(Path::new(".")), metadata),
+        Ok(_) => None,
+        // A script is a word, too, and no path: `dd if=/dev/zero of=file`.
+        Err(_) if path.as_os_str().as_bytes().contains(&b' ') => None,
+        Err(_) => of_directory(parent?, fs::metadata(parent?).ok()?),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,9 +219,9 @@ mod tests {
 
     #[test]
     fn ends_are_the_shells() {
-        let of = |raw| (code_of(ExitStatus::from_raw(raw)), end_of(ExitStatus::from_raw(raw)));
-        assert_eq!(of(3 << 8), (3, "exit code 3".into()));
-        assert_eq!(of(9), (137, "ended by signal 9".into()));
+        let ended = |raw| (code_of(ExitStatus::from_raw(raw)), end_of(ExitStatus::from_raw(raw)));
+        assert_eq!(ended(3 << 8), (3, "exit code 3".into()));
+        assert_eq!(ended(9), (137, "ended by signal 9".into()));
     }
 
     #[test]
@@ -192,5 +241,20 @@ mod tests {
         let mut still = interval(10, &[("dm-0", 0)]);
         still.devices[0].growth = Err(Uncounted::Unknown("it stood still".into()));
         assert_eq!(between(&still, &interval(30, &[("dm-0", 4)])), interval(20, &[("dm-0", 4)]));
+    }
+
+    #[test]
+    fn words_lead_to_directories() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("there");
+        fs::write(&file, "x").unwrap();
+        let places = |words: &[&str]| in_words(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        let (file, new) = (file.display().to_string(), scratch.path().join("new").display().to_string());
+        for words in [&[&*file][..], &[&format!("of={new}"), "bs=1M"], &["-o", &new, &file, "--x=1"]] {
+            assert_eq!(places(words), [scratch.path()], "{words:?}");
+        }
+        assert_eq!(places(&["if=/dev/zero", "count=1", "-v", "", "no-such-word"]), Vec::<PathBuf>::new());
+        let script = "dd if=/dev/zero of=z bs=1M count=64";
+        assert_eq!(places(&["-c", script]), Vec::<PathBuf>::new());
     }
 }

@@ -10,7 +10,7 @@ use rdsk_observe::watch::Watcher;
 use rdsk_report::watch::{Look, json_lines, plain_lines};
 use std::time::Instant;
 
-/// Prints reports until their number is reached, a signal comes, or nobody reads them any more.
+/// Prints reports until their number is reached, a signal comes, or no process reads them any more.
 ///
 /// # Errors
 /// When standard output takes no more, for another reason than that its reader has left.

@@ -5,13 +5,13 @@
 mod child;
 mod lines;
 mod options;
-mod places;
 mod screen;
 mod wake;
 
 use crate::{exit, out};
 use options::Form;
 pub(crate) use options::Watch;
+use rdsk_analysis::groups::distinct;
 use rdsk_experiment::EvidenceChoice;
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_observe::ObserveError;
@@ -37,7 +37,7 @@ pub(crate) fn watch(options: &Watch) -> Result<u8, Problem> {
         options.devices.iter().map(|name| devices_of(name, sys, proc)).collect();
     let names = names.map(|names| names.concat()).map_err(|error| problem_of(&error))?;
     let mut watcher =
-        Watcher::new(if names.is_empty() { Choice::All } else { Choice::Named(unique(names)) }, sys);
+        Watcher::new(if names.is_empty() { Choice::All } else { Choice::Named(distinct(names)) }, sys);
     let why_no_bpf = match options.evidence {
         EvidenceChoice::Sysfs => Some("--evidence sysfs was given".to_owned()),
         EvidenceChoice::Auto | EvidenceChoice::Bpf => {
@@ -82,17 +82,6 @@ fn saved(options: &Watch, from: &Path, to: &Path) -> Result<u8, Problem> {
 /// How a saved tree is made.
 const COPY_HINT: &str =
     "copy /proc/diskstats and /proc/uptime into a directory each time, outside of containers";
-
-/// Each device once, in the order given.
-fn unique(names: Vec<String>) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for name in names {
-        if !kept.contains(&name) {
-            kept.push(name);
-        }
-    }
-    kept
-}
 
 fn problem_of(error: &ObserveError) -> Problem {
     let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));

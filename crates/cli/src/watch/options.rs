@@ -27,7 +27,7 @@ const EXAMPLES: &str = "Examples:
   rdsk watch --json | jq .columns
       each device and interval as JSON
   rdsk watch -- dd if=/dev/zero of=file bs=16k count=1000
-      what the command's writes became
+      the requests that the command's writes caused
   rdsk watch --sync /srv/data -- tar -xf archive.tar -C /srv/data
       and when it was on disk
   rdsk watch --from before --to after
@@ -42,11 +42,11 @@ pub(super) enum Form {
     Json,
 }
 
-/// Show live what block devices do, or what the I/O of a command became.
+/// Show live what block devices do, or what the kernel did with the I/O of a command.
 ///
 /// On a terminal it is a screen: q ends it, the arrow keys choose a device, p pauses, ? explains. Elsewhere, and with
 /// --plain or --json, it is lines. The first report is of the first interval, not of the time since boot. With a COMMAND
-/// it runs that, ends with its exit code, and prints to standard error which requests its calls became, and what
+/// it runs that, ends with its exit code, and prints to standard error which requests its calls caused, and what
 /// limited it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]

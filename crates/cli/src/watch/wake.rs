@@ -66,7 +66,7 @@ impl AsFd for Ending {
 }
 
 pub(super) fn timespec(time: Duration) -> Timespec {
-    // Longer than a day nobody waits at once.
+    // Longer than a day no program waits at once.
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     Timespec { tv_sec: seconds, tv_nsec: time.subsec_nanos().into() }
 }

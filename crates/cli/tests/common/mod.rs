@@ -57,14 +57,14 @@ pub(crate) fn record(document: Value) -> Value {
 
 /// Asserts that nothing was left in a directory but these names.
 pub(crate) fn holds_only(directory: &Path, names: &[&str]) {
-    let mut found: Vec<String> = std::fs::read_dir(directory)
+    let mut present: Vec<String> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
-    found.sort();
+    present.sort();
     let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
     names.sort();
-    assert_eq!(found, names, "in {}", directory.display());
+    assert_eq!(present, names, "in {}", directory.display());
 }
 
 /// A directory that goes away, beside the build and so on a disk: the usual place may be in memory, where nothing can be

@@ -50,10 +50,10 @@ fn the_document_never_replaces_the_copy() {
 #[test]
 fn a_page_with_figures_is_written_beside_the_answer() {
     let place = scratch();
-    let (one, again) = (place.path().join("one.html"), place.path().join("again.html"));
-    let page = one.to_str().unwrap();
+    let (first, again) = (place.path().join("one.html"), place.path().join("again.html"));
+    let page = first.to_str().unwrap();
     asked(place.path(), &["--report", page], "if=/dev/zero of=out bs=64k count=16");
-    let drawn = std::fs::read_to_string(&one).unwrap();
+    let drawn = std::fs::read_to_string(&first).unwrap();
     assert!(drawn.contains("<figure id=\"dd"), "{} bytes without a figure", drawn.len());
     let json = place.path().join("record.json");
     let shown = common::rdsk(["report", json.to_str().unwrap(), "-o", again.to_str().unwrap()]);

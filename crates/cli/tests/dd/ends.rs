@@ -1,4 +1,4 @@
-//! How a copy ends otherwise than by itself: an interrupt at any point, and a limit on files. What was done before is told and
+//! How a copy ends otherwise than by itself: an interrupt at any point, and a limit on files. What was done before is reported and
 //! recorded.
 
 use super::*;
@@ -82,7 +82,7 @@ fn a_limit_on_files_takes_nothing_but_the_history() {
     }
 }
 
-/// A FIFO that nobody writes is opened forever: an interrupt ends dd there, too.
+/// A FIFO that no process writes is opened forever: an interrupt ends dd there, too.
 #[test]
 fn an_interrupt_ends_dd_while_it_opens() {
     let place = scratch();

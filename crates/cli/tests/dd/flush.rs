@@ -1,4 +1,4 @@
-//! The flush after dd's lines: what it finds out is told, and fails the command as dd's own flush would.
+//! The flush after dd's lines: what it finds out is reported, and fails the command as dd's own flush would.
 
 use super::*;
 use rdsk_model::{ProblemKind, Status};
@@ -24,7 +24,7 @@ impl Drop for SmallMemory {
     }
 }
 
-/// dd itself is content: the data is in memory. Whoever flushes it takes the kernel's only report of what was lost.
+/// dd itself is content: the data is in memory. The program that flushes it takes the kernel's only report of what was lost.
 #[test]
 fn a_flush_that_fails_is_told_and_fails_the_command() {
     if !requires(&[Need::Root, Need::Loop, Need::Ext4]) {

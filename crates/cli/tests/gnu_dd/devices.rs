@@ -34,8 +34,8 @@ fn a_device_is_written_with_its_identity_only() {
     }
     let device = device();
     let before = device.content_hash().expect("it can be read");
-    let of = format!("of={}", device.path().display());
-    let words = ["if=/dev/zero", &of, "bs=4k", "count=1"];
+    let operand = format!("of={}", device.path().display());
+    let words = ["if=/dev/zero", &operand, "bs=4k", "count=1"];
     let wrong = [&["--destroy", "some-other-disk"][..], &["--destroy", device.name()], &[]];
     for permission in wrong {
         let output = rdsk(&[permission, &words].concat());
@@ -66,14 +66,14 @@ fn with_destroy_nothing_but_a_block_device_is_written() {
     let (missing, file) = (place.path().join("sdx"), place.path().join("file"));
     std::fs::write(&file, "mine").expect("a file");
     std::os::unix::fs::symlink("nowhere", place.path().join("link")).expect("a link");
-    let refused = |of: &[&str], why: &str| {
-        let words = [&["--destroy", "SERIAL", "if=/dev/zero", "bs=4k", "count=1"], of].concat();
+    let refused = |outputs: &[&str], why: &str| {
+        let words = [&["--destroy", "SERIAL", "if=/dev/zero", "bs=4k", "count=1"], outputs].concat();
         let output = rdsk(&words);
         let said = said(&output);
-        assert_eq!(output.status.code(), Some(1), "{of:?}: {said}");
+        assert_eq!(output.status.code(), Some(1), "{outputs:?}: {said}");
         let is_told = said.contains("refusing to write to ") && said.contains(why) && said.contains("hint: ");
-        assert!(is_told && said.contains("--destroy"), "{of:?}: {said}");
-        assert!(output.stdout.is_empty(), "{of:?}");
+        assert!(is_told && said.contains("--destroy"), "{outputs:?}: {said}");
+        assert!(output.stdout.is_empty(), "{outputs:?}");
     };
     for name in [&missing, &place.path().join("link"), &place.path().join("no/such/directory")] {
         refused(&[&format!("of={}", name.display())], "none of this name");
@@ -138,7 +138,7 @@ fn a_node_that_goes_between_two_runs_does_not_become_a_file() {
     );
 }
 
-/// The other end of a FIFO, if somebody reads it.
+/// The other end of a FIFO, if a program reads it.
 fn writer_of(fifo: &Path) -> Option<std::fs::File> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = rustix::fs::open(fifo, flags, rustix::fs::Mode::empty()).ok()?;
@@ -155,8 +155,8 @@ fn a_device_in_use_is_never_written() {
     device.mkfs_ext4("used").expect("mkfs");
     let mounted = device.mount().expect("it is mounted");
     let identity = device.backing_path().display().to_string();
-    let of = format!("of={}", device.path().display());
-    let output = rdsk(&["--destroy", &identity, "if=/dev/zero", &of, "bs=4k", "count=1"]);
+    let operand = format!("of={}", device.path().display());
+    let output = rdsk(&["--destroy", &identity, "if=/dev/zero", &operand, "bs=4k", "count=1"]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(said(&output).contains("mounted"), "{}", said(&output));
     drop(mounted);

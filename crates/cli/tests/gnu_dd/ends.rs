@@ -57,7 +57,7 @@ fn sigusr1_prints_the_counts_and_sigint_ends_after_them() {
         return;
     }
     for last in [None, Some(Signal::INT)] {
-        let mut seen = Vec::new();
+        let mut ends = Vec::new();
         for index in 0..2 {
             let place = tempfile::tempdir().expect("a directory");
             let [gnu, ours] = programs(place.path(), "of=out bs=500");
@@ -79,22 +79,22 @@ fn sigusr1_prints_the_counts_and_sigint_ends_after_them() {
             drop(input);
             let output = child.wait_with_output().expect("it ends");
             let stderr = std::fs::read(&errors).expect("messages");
-            seen.push((ended(&Output { stderr, ..output }), length(&place.path().join("out"))));
+            ends.push((ended(&Output { stderr, ..output }), length(&place.path().join("out"))));
         }
-        assert_eq!(seen[0], seen[1], "{last:?}");
-        assert_eq!(seen[0].0.2.lines().count(), 6, "{:?}", seen[0]);
+        assert_eq!(ends[0], ends[1], "{last:?}");
+        assert_eq!(ends[0].0.2.lines().count(), 6, "{:?}", ends[0]);
     }
 }
 
 /// A FIFO is opened when its other end is: until then the signals do what they do later, too. Each is sent until it is heard, since
-/// nothing tells when the program begins to wait.
+/// nothing says when the program begins to wait.
 #[test]
 fn signals_are_answered_while_a_fifo_is_opened() {
     if !has_gnu_dd() {
         return;
     }
     for line in ["if=fifo of=out", "if=/dev/null of=fifo", "if=/dev/null of=fifo status=noxfer"] {
-        let seen = [0, 1].map(|index| {
+        let ends = [0, 1].map(|index| {
             let place = tempfile::tempdir().expect("a directory");
             let mode = rustix::fs::Mode::from_raw_mode(0o600);
             let fifo = place.path().join("fifo");
@@ -117,18 +117,20 @@ fn signals_are_answered_while_a_fifo_is_opened() {
             (status.expect("it has ended").signal(), heard)
         });
         let lines = if line.contains("noxfer") { 2 } else { 3 };
-        assert_eq!(seen[0].1[..lines], seen[1].1[..lines], "{line}");
-        assert_eq!(seen.map(|(ended, heard)| (ended, heard.len() >= lines)), [(Some(2), true); 2], "{line}");
+        assert_eq!(ends[0].1[..lines], ends[1].1[..lines], "{line}");
+        assert_eq!(ends.map(|(ended, heard)| (ended, heard.len() >= lines)), [(Some(2), true); 2], "{line}");
     }
 }
 
 /// Whether a program sleeps in open(2) of a FIFO.
 fn is_waiting(child: &Child) -> bool {
-    let of = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
-    of("wchan").contains("wait_for_partner") || (of("wchan").trim() == "0" && of("stat").contains(") S "))
+    let proc_file =
+        |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
+    proc_file("wchan").contains("wait_for_partner")
+        || (proc_file("wchan").trim() == "0" && proc_file("stat").contains(") S "))
 }
 
-/// A device that nobody can wait for with poll(2) as for a pipe is left at once, too.
+/// A device that no process can wait for with poll(2) as for a pipe is left at once, too.
 #[test]
 fn an_interrupt_ends_the_wait_for_the_kernels_log() {
     if !has_gnu_dd() || !requires(&[Need::Root]) || !Path::new("/dev/kmsg").exists() {
@@ -301,14 +303,14 @@ fn a_full_disk_keeps_what_it_took() {
         "bs=300000 status=noxfer",
         "bs=1M seek=1",
     ] {
-        let seen = [0, 1].map(|index| {
+        let ends = [0, 1].map(|index| {
             let disk = SmallDisk::mounted();
             let [gnu, ours] = programs(disk.0.path(), &format!("if=/dev/zero of=out {line}"));
             let output = { if index == 0 { gnu } else { ours } }.output().expect("it starts");
             (ended(&output), length(&disk.0.path().join("out")))
         });
-        assert_eq!(seen[0], seen[1], "{line}");
-        assert_eq!(seen[0].0.0, Some(1), "{line}: the disk is full");
+        assert_eq!(ends[0], ends[1], "{line}");
+        assert_eq!(ends[0].0.0, Some(1), "{line}: the disk is full");
     }
 }
 
@@ -335,13 +337,13 @@ fn blocks_that_cannot_be_read_are_left_out_or_zeros() {
         "bs=4k conv=noerror,notrunc status=none",
         "bs=4k skip=16 count=3 conv=noerror,sync",
     ] {
-        let seen = [0, 1].map(|index| {
+        let ends = [0, 1].map(|index| {
             let place = tempfile::tempdir().expect("a directory");
             let [gnu, ours] = programs(place.path(), &format!("if={} of=out {line}", disk.file().display()));
             let output = { if index == 0 { gnu } else { ours } }.output().expect("it starts");
             (ended(&output), std::fs::read(place.path().join("out")).unwrap_or_default())
         });
-        assert_eq!(seen[0].0, seen[1].0, "{line}");
-        assert!(seen[0].1 == seen[1].1, "{line}: other bytes");
+        assert_eq!(ends[0].0, ends[1].0, "{line}");
+        assert!(ends[0].1 == ends[1].1, "{line}: other bytes");
     }
 }

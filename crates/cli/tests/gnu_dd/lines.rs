@@ -108,7 +108,7 @@ impl Lines {
         let is_endless =
             ["if=/dev/zero", "if=dir"].iter().any(|endless| operands.contains(&(*endless).to_owned()));
         self.maybe(if is_endless { 1.0 } else { 0.6 }, &mut operands, "count", COUNTS);
-        let names = [self.one(&["skip", "iseek"]), self.one(&["seek", "oseek"])];
+        let names = [self.pick(&["skip", "iseek"]), self.pick(&["seek", "oseek"])];
         for name in names {
             self.maybe(0.3, &mut operands, name, SKIPS);
         }
@@ -118,15 +118,15 @@ impl Lines {
             self.maybe_list(0.5, &mut operands, "conv", CONVERSIONS, 3);
         }
         self.maybe(0.3, &mut operands, "status", STATUS);
-        let name = if is_endless { "skip" } else { self.one(&["bs", "count", "skip", "seek"]) };
+        let name = if is_endless { "skip" } else { self.pick(&["bs", "count", "skip", "seek"]) };
         self.maybe(0.15, &mut operands, name, ODD_NUMBERS);
         if self.is(0.05) {
-            operands.push(self.one(ODD_WORDS).to_owned());
+            operands.push(self.pick(ODD_WORDS).to_owned());
         }
         self.0.shuffle(&mut operands);
         let packets = if has_packets { self.below(4) } else { 0 };
         let packets = (0..packets).map(|_| PACKETS[self.below(PACKETS.len())]).collect();
-        let redirection = if self.is(0.2) { self.one(REDIRECTIONS) } else { "" };
+        let redirection = if self.is(0.2) { self.pick(REDIRECTIONS) } else { "" };
         Line { operands, packets, redirection }
     }
 
@@ -138,12 +138,12 @@ impl Lines {
         usize::try_from(self.0.below(bound as u64)).expect("a small number")
     }
 
-    fn one(&mut self, of: &[&'static str]) -> &'static str {
-        of[self.below(of.len())]
+    fn pick(&mut self, words: &[&'static str]) -> &'static str {
+        words[self.below(words.len())]
     }
 
     fn operand(&mut self, name: &str, values: &[&'static str]) -> String {
-        format!("{name}={}", self.one(values))
+        format!("{name}={}", self.pick(values))
     }
 
     fn maybe(&mut self, probability: f64, operands: &mut Vec<String>, name: &str, values: &[&'static str]) {
@@ -161,7 +161,7 @@ impl Lines {
         most: usize,
     ) {
         if self.is(probability) {
-            let words: Vec<&str> = (0..=self.below(most)).map(|_| self.one(values)).collect();
+            let words: Vec<&str> = (0..=self.below(most)).map(|_| self.pick(values)).collect();
             operands.push(format!("{name}={}", words.join(",")));
         }
     }

@@ -26,7 +26,7 @@ const OURS: &str = concat!(env!("CARGO_BIN_EXE_rdsk"), " dd --explain=off");
 /// Exit code, signal, output, counts, and the lengths of the files.
 type Seen = (Option<i32>, Option<i32>, Vec<u8>, String, BTreeMap<String, u64>);
 
-fn seen(line: &str, program: &str) -> Seen {
+fn run_with(line: &str, program: &str) -> Seen {
     let place = tempfile::tempdir().expect("a directory");
     let output = run_in(place.path(), line, program);
     let said = counts(&String::from_utf8_lossy(&output.stderr));
@@ -49,7 +49,7 @@ fn same(lines: &[&str]) {
         return;
     }
     for line in lines {
-        let (theirs, ours) = (seen(line, "dd"), seen(line, OURS));
+        let (theirs, ours) = (run_with(line, "dd"), run_with(line, OURS));
         // Where both fail, rdsk may see that before it opens the output, and then leaves everything as it was.
         let is_left = theirs.0 == ours.0 && theirs.0 == Some(1) && ours.3.is_empty();
         let has_no_counts = theirs.3.is_empty() && (&theirs.2, &theirs.4) == (&ours.2, &ours.4);
@@ -86,7 +86,7 @@ fn what_is_closed_or_full_is_told_and_never_done() {
     ]);
 }
 
-/// Whoever has no standard output does not learn that all is well.
+/// A process without standard output does not learn that all is well.
 #[test]
 fn no_command_loses_its_output_in_silence() {
     for line in ["@ sim list >&-", "@ sim list 1</dev/null", "@ info . --json - >&-", "@ --help >&-"] {

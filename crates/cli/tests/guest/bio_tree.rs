@@ -39,12 +39,12 @@ const ROWS: &[Row] = &[
         op: Op::Write,
         sync: Sync::None,
         bytes: 64 * KIB,
-        judge: |seen| {
-            assert_eq!(seen.below("md0").len(), 3, "{}", seen.lines());
-            assert!(seen.lines().contains("(raid5)"), "{}", seen.lines());
+        judge: |judged| {
+            assert_eq!(judged.below("md0").len(), 3, "{}", judged.lines());
+            assert!(judged.lines().contains("(raid5)"), "{}", judged.lines());
             // Data and parity. What the parity is computed from may still be in md's stripe cache, so nothing need be read.
-            let more = seen.moved_below("md0", Op::Write).checked_sub(2 * seen.asked());
-            assert!(more.is_some_and(|more| more <= SUPERBLOCKS), "{}", seen.lines());
+            let more = judged.moved_below("md0", Op::Write).checked_sub(2 * judged.asked());
+            assert!(more.is_some_and(|more| more <= SUPERBLOCKS), "{}", judged.lines());
         },
     },
     Row {
@@ -55,9 +55,9 @@ const ROWS: &[Row] = &[
         op: Op::Write,
         sync: Sync::None,
         bytes: 64 * KIB,
-        judge: |seen| {
-            assert_eq!(seen.moved_below(&seen.top(), Op::Write), seen.asked(), "{}", seen.lines());
-            assert!(seen.lines().contains("from the kernel's threads"), "kcryptd writes: {}", seen.lines());
+        judge: |judged| {
+            assert_eq!(judged.moved_below(&judged.top(), Op::Write), judged.asked(), "{}", judged.lines());
+            assert!(judged.lines().contains("from the kernel's threads"), "kcryptd writes: {}", judged.lines());
         },
     },
     Row {
@@ -67,11 +67,11 @@ const ROWS: &[Row] = &[
         op: Op::Read,
         sync: Sync::None,
         bytes: 64 * KIB,
-        judge: |seen| {
-            let members = seen.below(&seen.top());
-            assert_eq!(members.len(), 2, "{}", seen.lines());
+        judge: |judged| {
+            let members = judged.below(&judged.top());
+            assert_eq!(members.len(), 2, "{}", judged.lines());
             for member in members {
-                assert_eq!(seen.moved(&member, Op::Read), seen.asked() / 2, "{member}: {}", seen.lines());
+                assert_eq!(judged.moved(&member, Op::Read), judged.asked() / 2, "{member}: {}", judged.lines());
             }
         },
     },
@@ -81,11 +81,11 @@ const ROWS: &[Row] = &[
         op: Op::Write,
         sync: Sync::Dsync,
         bytes: 4 * KIB,
-        judge: |seen| {
-            let top = seen.top();
-            let durable = seen.requests(&top, Op::Write).filter(|one| one.fua).map(|one| one.count).sum::<u64>();
-            assert_eq!(durable * 4 * KIB, seen.asked(), "{}", seen.lines());
-            assert!(seen.lines().contains("with FUA"), "{}", seen.lines());
+        judge: |judged| {
+            let top = judged.top();
+            let durable = judged.requests(&top, Op::Write).filter(|request| request.fua).map(|one| one.count).sum::<u64>();
+            assert_eq!(durable * 4 * KIB, judged.asked(), "{}", judged.lines());
+            assert!(judged.lines().contains("with FUA"), "{}", judged.lines());
         },
     },
 ];
@@ -112,20 +112,20 @@ impl Seen<'_> {
 
     fn below(&self, device: &str) -> Vec<String> {
         let devices = &self.cell.evidence.bpf.as_ref().expect("BPF counted").devices;
-        devices.iter().find(|one| one.device == device).expect("it is counted").below.clone()
+        devices.iter().find(|counted| counted.device == device).expect("it is counted").below.clone()
     }
 
     fn takes_bios(&self, device: &str) -> bool {
         let devices = &self.cell.evidence.bpf.as_ref().expect("BPF counted").devices;
-        devices.iter().any(|one| one.device == device && one.takes_bios)
+        devices.iter().any(|counted| counted.device == device && counted.takes_bios)
     }
 
     fn requests<'s>(&'s self, device: &'s str, op: Op) -> impl Iterator<Item = &'s Request> {
-        self.cell.evidence.requests.iter().filter(move |one| one.device == device && one.op == op)
+        self.cell.evidence.requests.iter().filter(move |request| request.device == device && request.op == op)
     }
 
     fn moved(&self, device: &str, op: Op) -> u64 {
-        self.requests(device, op).map(|one| one.bytes * one.count).sum()
+        self.requests(device, op).map(|device| device.bytes * device.count).sum()
     }
 
     fn moved_below(&self, device: &str, op: Op) -> u64 {
@@ -137,8 +137,8 @@ impl Seen<'_> {
     fn is_whole(&self) -> bool {
         let bpf = self.cell.evidence.bpf.as_ref().expect("BPF counted");
         let is_alike = |check: &CrossCheck| {
-            let device = self.cell.evidence.device.iter().find(|one| one.name == check.device);
-            let counts = device.map(|one| [one.reads, one.writes, one.discards, one.flushes]);
+            let device = self.cell.evidence.device.iter().find(|device| device.name == check.device);
+            let counts = device.map(|device| [device.reads, device.writes, device.discards, device.flushes]);
             let counted: Option<u64> = counts.map(|counts| counts.into_iter().flatten().sum());
             check.bpf == check.sysfs && counted.is_none_or(|counted| counted == check.sysfs)
         };
@@ -151,7 +151,7 @@ impl Seen<'_> {
             let counts =
                 [(Op::Read, device.reads, device.read_bytes), (Op::Write, device.writes, device.write_bytes)];
             for (op, requests, bytes) in counts {
-                let counted: u64 = self.requests(&device.name, op).map(|one| one.count).sum();
+                let counted: u64 = self.requests(&device.name, op).map(|device| device.count).sum();
                 // What only asks for a flush is a write without data there, and a flush here. Drivers that take bios count them,
                 // and the parts of those that they split, in ways of their own.
                 let empty = requests.unwrap_or(0).saturating_sub(counted);
@@ -194,12 +194,12 @@ impl Row {
             assert_eq!(call.code, 0, "{}: {}", self.name, call.said());
             let record: Record = serde_json::from_value(call.json()).expect("a Record");
             let cell = record.cells.iter().find(|cell| self.is_mine(cell)).expect("a direct cell");
-            let seen = Seen { cell, lines: tree(&cell.evidence, 0) };
-            ensure(seen.is_whole(), || {
+            let judged = Seen { cell, lines: tree(&cell.evidence, 0) };
+            ensure(judged.is_whole(), || {
                 format!("{}: the programs missed something: {:#?}", self.name, cell.evidence.bpf)
             })?;
-            seen.agree();
-            (self.judge)(&seen);
+            judged.agree();
+            (self.judge)(&judged);
             Ok(())
         });
     }

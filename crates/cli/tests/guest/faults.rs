@@ -1,4 +1,4 @@
-//! Devices that fail under a run: bad sectors, a disk that is taken away, sizes and speeds that nobody expects. What rdsk
+//! Devices that fail under a run: bad sectors, a disk that is taken away, sizes and speeds that are unexpected. What rdsk
 //! answers has the right exit code and names the place.
 
 use std::time::Duration;
@@ -144,26 +144,26 @@ fn tried(guest: &mut Booted, fault: &Fault) -> Vec<String> {
     let scenario =
         Scenario::new(fault.name, format!("cd /\n{}", fault.script)).limit(Duration::from_secs(600));
     let outcome = guest.run(&scenario);
-    let found = outcome.failure().map_or_else(|| (fault.check)(&outcome), |failure| vec![failure]);
-    note("faults", fault.name, if found.is_empty() { "named" } else { "not named" }, outcome.took());
-    found
+    let failures = outcome.failure().map_or_else(|| (fault.check)(&outcome), |failure| vec![failure]);
+    note("faults", fault.name, if failures.is_empty() { "named" } else { "not named" }, outcome.took());
+    failures
 }
 
 /// What a call said and wrote must hold each of these words, and it must have ended with this code.
 fn told(outcome: &ScenarioOutcome, code: i32, words: &[&str]) -> Vec<String> {
     let call = outcome.call("rdsk");
-    let mut found = Vec::new();
+    let mut failures = Vec::new();
     if call.code != code {
-        found.push(format!("exit {} and not {code}: {}", call.code, call.said()));
+        failures.push(format!("exit {} and not {code}: {}", call.code, call.said()));
     }
-    let all = format!("{}{}", call.stdout, call.said());
-    found.extend(
+    let told = format!("{}{}", call.stdout, call.said());
+    failures.extend(
         words
             .iter()
-            .filter(|word| !all.contains(**word))
+            .filter(|word| !told.contains(**word))
             .map(|word| format!("{word:?} is not said: {}", call.said())),
     );
-    found
+    failures
 }
 
 fn cells(record: &Value) -> &[Value] {
@@ -172,12 +172,12 @@ fn cells(record: &Value) -> &[Value] {
 
 fn bad_sector(outcome: &ScenarioOutcome) -> Vec<String> {
     let disk = outcome.fact("disk");
-    let mut found = told(outcome, 4, &[&format!("of {disk}")]);
+    let mut failures = told(outcome, 4, &[&format!("of {disk}")]);
     let record = outcome.call("rdsk").json();
     let [cell] = cells(&record) else { return vec![format!("not one cell: {record}")] };
     let errors = cell["result"]["errors"].as_array().cloned().unwrap_or_default();
     if errors.is_empty() || cell["result"]["stop"] == "error" {
-        found.push(format!("the pass ended there: {}", cell["result"]["why"]));
+        failures.push(format!("the pass ended there: {}", cell["result"]["why"]));
     }
     for error in &errors {
         let offset = error["offset_bytes"].as_u64().unwrap_or(0);
@@ -190,7 +190,7 @@ fn bad_sector(outcome: &ScenarioOutcome) -> Vec<String> {
                 .as_str()
                 .is_none_or(|text| !text.contains(&format!("byte {on_disk} of {disk}")))
         {
-            found.push(format!("{error} does not name the bad sector"));
+            failures.push(format!("{error} does not name the bad sector"));
         }
     }
     // Each pass visited all other places.
@@ -198,10 +198,10 @@ fn bad_sector(outcome: &ScenarioOutcome) -> Vec<String> {
     for pass in cell["result"]["points"].as_array().into_iter().flatten() {
         let count = |key: &str| pass[key].as_array().map_or(0, Vec::len);
         if count("failed") == 0 || count("order") + count("failed") != places {
-            found.push(format!("{} of {places} places, {} failed", count("order"), count("failed")));
+            failures.push(format!("{} of {places} places, {} failed", count("order"), count("failed")));
         }
     }
-    found
+    failures
 }
 
 fn taken_away(outcome: &ScenarioOutcome) -> Vec<String> {
@@ -210,43 +210,43 @@ fn taken_away(outcome: &ScenarioOutcome) -> Vec<String> {
 
 /// Data was read and then an error; there was no hole.
 fn shortened(outcome: &ScenarioOutcome) -> Vec<String> {
-    let mut found = told(outcome, 4, &["the backing file of loop0 has become shorter"]);
+    let mut failures = told(outcome, 4, &["the backing file of loop0 has become shorter"]);
     let record = outcome.call("rdsk").json();
     let verdicts = cells(&record).iter().map(|cell| &cell["verdict"]["code"]);
-    found.extend(
+    failures.extend(
         verdicts.filter(|code| **code == "hole").map(|_| "what was read is called a hole".to_owned()),
     );
-    found
+    failures
 }
 
 /// Most of each read's time passed above the device, and the model that held it is named with its figures.
 fn held_by_a_model(outcome: &ScenarioOutcome) -> Vec<String> {
-    let mut found = told(outcome, 0, &[]);
+    let mut failures = told(outcome, 0, &[]);
     let record = outcome.call("rdsk").json();
     let findings = record["findings"].as_array().into_iter().flatten();
     let above = findings.filter(|finding| finding["code"] == "waits-above-device");
     let cited = above.map(|finding| finding["evidence"].to_string()).collect::<String>();
     if !cited.contains("/sys/fs/cgroup/io.cost.model") || !cited.contains("rrandiops=50 ") {
-        found.push(format!("the model is not named: {cited}"));
+        failures.push(format!("the model is not named: {cited}"));
     }
-    found
+    failures
 }
 
 fn nothing_is_wrong(outcome: &ScenarioOutcome) -> Vec<String> {
     let zones = outcome.call("zones");
-    let mut found = told(outcome, 0, &[]);
+    let mut failures = told(outcome, 0, &[]);
     if zones.code != 0 {
-        found.push(format!("zones: exit {}: {}", zones.code, zones.said()));
+        failures.push(format!("zones: exit {}: {}", zones.code, zones.said()));
     }
-    found
+    failures
 }
 
 fn three_zones(outcome: &ScenarioOutcome) -> Vec<String> {
-    let mut found = told(outcome, 0, &[]);
+    let mut failures = told(outcome, 0, &[]);
     let record = outcome.call("rdsk").json();
     for finding in record["findings"].as_array().into_iter().flatten() {
         if finding["code"] == "latency-bands" {
-            found.push(format!("a zone is called a band: {finding}"));
+            failures.push(format!("a zone is called a band: {finding}"));
         }
     }
     let record: Record = serde_json::from_value(record).expect("a Record of this program");
@@ -258,9 +258,9 @@ fn three_zones(outcome: &ScenarioOutcome) -> Vec<String> {
         .map(|zones| zones.zones.clone())
         .collect();
     if read.is_empty() || !read.iter().all(|zones| are_the_programmed(zones)) {
-        found.push(format!("other zones than the three were found: {read:?}"));
+        failures.push(format!("other zones than the three were found: {read:?}"));
     }
-    found
+    failures
 }
 
 /// Three zones that meet at 16 and 32 MiB with no position between them; a block that lies over a boundary is in either.
@@ -277,14 +277,14 @@ fn are_the_programmed(zones: &[Zone]) -> bool {
 
 /// The limit stands in a group above, and its file is named.
 fn throttled(outcome: &ScenarioOutcome) -> Vec<String> {
-    let mut found = told(outcome, 0, &["/sys/fs/cgroup/slow/io.max"]);
+    let mut failures = told(outcome, 0, &["/sys/fs/cgroup/slow/io.max"]);
     let record = outcome.call("rdsk").json();
     let direct = cells(&record).iter().find(|cell| cell["id"] == "paths/read/direct");
     let verdict = direct.map(|cell| cell["verdict"]["code"].clone());
     if verdict != Some("throttled".into()) {
-        found.push(format!("the direct reads are {verdict:?}"));
+        failures.push(format!("the direct reads are {verdict:?}"));
     }
-    found
+    failures
 }
 
 fn io_failed(outcome: &ScenarioOutcome) -> Vec<String> {

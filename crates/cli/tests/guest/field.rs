@@ -70,14 +70,15 @@ fn of_nothing(guest: &mut Booted, (name, set_up, tear_down): &Empty) -> Vec<Stri
     // On a guest this slow a cell may end before an I/O does, or be bound by the processor; and one of a few I/Os ends at its deadline,
     // before there was time to look, and says so. No other verdict is right for zeros.
     let is_believed = |(code, text): &(String, String)| {
-        let is_untold = code == "device" && text.contains("too few places were looked at");
+        let is_untold = code == "device" && text.contains("too few places were checked");
         !is_doubted(code) && !is_untold && !matches!(code.as_str(), "incomplete" | "cpu-bound")
     };
     let wrong = |call: &str, wanted: bool| -> Vec<String> {
-        let all = verdicts(&outcome.call(call));
-        let has_doubt = all.iter().any(|(code, _)| is_doubted(code));
-        let as_wanted = !all.is_empty() && has_doubt == wanted && !(wanted && all.iter().any(is_believed));
-        if as_wanted { Vec::new() } else { vec![format!("{name}, {call}: {all:?}")] }
+        let judged = verdicts(&outcome.call(call));
+        let has_doubt = judged.iter().any(|(code, _)| is_doubted(code));
+        let as_wanted =
+            !judged.is_empty() && has_doubt == wanted && !(wanted && judged.iter().any(is_believed));
+        if as_wanted { Vec::new() } else { vec![format!("{name}, {call}: {judged:?}")] }
     };
     [wrong("empty", true), wrong("full", false)].concat()
 }
@@ -202,12 +203,12 @@ mdadm --quiet --stop /dev/md0
     let is_found = |limit: &serde_json::Value| {
         limit["device"] == outcome.fact("disk").as_str() && limit["bytes_per_s"] == 8 * MIB
     };
-    if !limits.as_array().is_some_and(|all| all.iter().any(is_found)) {
+    if !limits.as_array().is_some_and(|list| list.iter().any(is_found)) {
         wrong.push(format!("the limit below the loop device is not seen: {limits}"));
     }
     let findings = outcome.call("lacking").json()["findings"].clone();
     let is_told = |finding: &serde_json::Value| finding["code"] == "array-unsettled";
-    if !findings.as_array().is_some_and(|all| all.iter().any(is_told)) {
+    if !findings.as_array().is_some_and(|list| list.iter().any(is_told)) {
         wrong.push(format!("nothing is said of the member that is missing: {findings}"));
     }
     wrong
@@ -231,11 +232,11 @@ wait; mdadm --quiet --stop /dev/md0
     let mut wrong = Vec::new();
     let evidence = outcome.call("refused").json()["cells"][0]["evidence"].clone();
     let of_array = |list: &serde_json::Value| -> Vec<serde_json::Value> {
-        list.as_array().into_iter().flatten().filter(|one| one["device"] == "md0").cloned().collect()
+        list.as_array().into_iter().flatten().filter(|request| request["device"] == "md0").cloned().collect()
     };
-    let count = |of: &[serde_json::Value], is_refused: bool| -> u64 {
-        let of = of.iter().filter(|one| (one["nowait"] == true) == is_refused);
-        of.filter_map(|one| one["count"].as_u64()).sum()
+    let count = |requests: &[serde_json::Value], is_refused: bool| -> u64 {
+        let requests = requests.iter().filter(|request| (request["nowait"] == true) == is_refused);
+        requests.filter_map(|one| one["count"].as_u64()).sum()
     };
     let (bios, given) = (of_array(&evidence["bios"]), count(&of_array(&evidence["requests"]), false));
     let (refused, submitted) = (count(&bios, true), count(&bios, false));
@@ -257,7 +258,7 @@ wait; mdadm --quiet --stop /dev/md0
         finding["code"] == "array-unsettled"
             && text.contains("md0 is missing 1 of its members at the end of the run")
     };
-    if !findings.as_array().is_some_and(|all| all.iter().any(is_told)) {
+    if !findings.as_array().is_some_and(|list| list.iter().any(is_told)) {
         wrong.push(format!("nothing is said of the member that was lost: {findings}"));
     }
     wrong
@@ -266,9 +267,9 @@ wait; mdadm --quiet --stop /dev/md0
 /// What is wrong with calls that have to be refused with these codes.
 fn refused(outcome: &ScenarioOutcome, wanted: &[(&str, &str)]) -> Vec<String> {
     let wrong = |(call, code): &(&str, &str)| {
-        let seen = outcome.call(call);
-        let is_it = seen.code == 3 && seen.json()["error"]["code"] == *code;
-        (!is_it).then(|| format!("{call} is not refused as {code}: {}", seen.said()))
+        let answer = outcome.call(call);
+        let is_it = answer.code == 3 && answer.json()["error"]["code"] == *code;
+        (!is_it).then(|| format!("{call} is not refused as {code}: {}", answer.said()))
     };
     wanted.iter().filter_map(wrong).collect()
 }

@@ -168,7 +168,7 @@ impl Row {
             .as_array()
             .expect("a list")
             .iter()
-            .filter_map(|one| one["text"].as_str())
+            .filter_map(|finding| finding["text"].as_str())
             .collect();
         for index in 0..self.right.len() {
             let word = outcome.fact(&format!("right-{index}"));

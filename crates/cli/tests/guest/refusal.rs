@@ -122,7 +122,7 @@ fact end $(hash {target})
 /// At the end, with all that was wrong in all rows.
 pub(crate) fn try_all(guest: &mut Booted, group: &str, disks: &str, rows: &[Refusal]) {
     let mut wrong = Vec::new();
-    // For whoever works on one row: RDSK_ROW="second path".
+    // To work on one row: RDSK_ROW="second path".
     let only = std::env::var("RDSK_ROW").unwrap_or_default();
     for row in rows.iter().filter(|row| row.name.contains(&only)) {
         let start = Instant::now();
@@ -133,8 +133,8 @@ pub(crate) fn try_all(guest: &mut Booted, group: &str, disks: &str, rows: &[Refu
             .iter()
             .map(|call| format!("{} {:.1} s", call.name, call.took.as_secs_f64()))
             .collect();
-        let (all, script) = (start.elapsed().as_secs_f64(), outcome.took().as_secs_f64());
-        eprintln!("{group}: {}: {all:.1} s, script {script:.1} s: {}", row.name, calls.join(", "));
+        let (whole, script) = (start.elapsed().as_secs_f64(), outcome.took().as_secs_f64());
+        eprintln!("{group}: {}: {whole:.1} s, script {script:.1} s: {}", row.name, calls.join(", "));
         note(group, row.name, complaint.as_deref().unwrap_or("refused; free: written"), start.elapsed());
         wrong.extend(complaint.map(|complaint| format!("── {}\n{complaint}", row.name)));
         // What stays behind would stand in the next row's way.

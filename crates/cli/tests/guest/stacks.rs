@@ -247,19 +247,19 @@ fn wrong_with_a_journal(guest: &mut Booted) -> Vec<String> {
     }
     let record = call.json();
     let cells = record["cells"].as_array().expect("a Record has cells");
-    let seen = cells.iter().map(|cell| &cell["evidence"]["bpf"]);
-    let checks: Vec<&Value> = seen
+    let counted = cells.iter().map(|cell| &cell["evidence"]["bpf"]);
+    let checks: Vec<&Value> = counted
         .filter(|bpf| !bpf.is_null() && number(&bpf["lost"]) == 0)
         .filter_map(|bpf| bpf["checks"].as_array())
         .flatten()
         .filter(|check| check["device"].as_str().is_some_and(|name| name.starts_with("dm-")))
         .collect();
     let wrong = checks.iter().filter(|check| check["bpf"] != check["sysfs"]);
-    let mut found: Vec<String> = wrong.map(|check| format!("a journal on dm-linear: {check}")).collect();
+    let mut failures: Vec<String> = wrong.map(|check| format!("a journal on dm-linear: {check}")).collect();
     if checks.is_empty() {
-        found.push("a journal on dm-linear: no cell without a loss".into());
+        failures.push("a journal on dm-linear: no cell without a loss".into());
     }
-    found
+    failures
 }
 
 /// Makes one stack, measures it, and gives everything that is wrong with the Record.
@@ -285,7 +285,7 @@ fn tried(guest: &mut Booted, stack: &Stack) -> Vec<String> {
     let names = |fact: &str| outcome.fact(fact).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let (top, members) = (names("top"), names("members"));
     let record = call.json();
-    let mut found = Vec::new();
+    let mut failures = Vec::new();
     let mut judged = 0;
     for cell in record["cells"].as_array().expect("a Record has cells") {
         // On a busy machine the guest may have no time left for the last cells: of nothing that was done nothing can be wrong.
@@ -295,14 +295,14 @@ fn tried(guest: &mut Booted, stack: &Stack) -> Vec<String> {
         }
         judged += 1;
         let id = cell["id"].as_str().unwrap_or_default();
-        found.extend(wrong_in(cell, &top, &members, stack.rule).map(|what| format!("{id}: {what}")));
+        failures.extend(wrong_in(cell, &top, &members, stack.rule).map(|what| format!("{id}: {what}")));
     }
-    let result = format!("{judged} cells, {} do not add up", found.len());
+    let result = format!("{judged} cells, {} do not add up", failures.len());
     note("stacks", stack.name, &result, outcome.took());
     if judged < 3 {
-        found.push(format!("only {judged} cells were judged"));
+        failures.push(format!("only {judged} cells were judged"));
     }
-    found
+    failures
 }
 
 fn number(value: &Value) -> u64 {
@@ -395,8 +395,8 @@ fn shared(
         Rule::Once => (written..=written + own_writes).contains(&members_written),
         Rule::Copies(copies) => {
             let each_has_all = members.iter().all(|name| {
-                let one = number(&devices[name.as_str()]["write_bytes"]);
-                (written..=written + OWN_WRITES).contains(&one)
+                let member_bytes = number(&devices[name.as_str()]["write_bytes"]);
+                (written..=written + OWN_WRITES).contains(&member_bytes)
             });
             members.len() as u64 == copies && each_has_all
         }

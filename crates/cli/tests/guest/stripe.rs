@@ -17,7 +17,7 @@ use crate::guest;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1 << 20;
-/// What an array must be told to be.
+/// What must be reported of an array.
 #[derive(Clone, Copy)]
 enum Truth {
     /// Level, chunk and full stripe in KiB, and where the first one begins.
@@ -228,8 +228,9 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budg
                 Ok(reading) => {
                     said.push(format!("{name}: {}", words(&reading)));
                     if let Some(wrong) = self.complaint(&reading, op) {
-                        let all = format!("{name}: {wrong}\n{:#?}\n{:#?}", reading.described, reading.costs);
-                        return (said.join("; "), Some(all));
+                        let report =
+                            format!("{name}: {wrong}\n{:#?}\n{:#?}", reading.described, reading.costs);
+                        return (said.join("; "), Some(report));
                     }
                 }
             }
@@ -240,31 +241,31 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budg
     fn complaint(&self, reading: &StripeResult, op: Op) -> Option<String> {
         let sure =
             |figure: Option<(u64, f64)>| figure.filter(|&(_, sure)| sure >= SURE).map(|(bytes, _)| bytes);
-        let seen = (sure(reading.chunk()), sure(reading.stripe()));
+        let inferred = (sure(reading.chunk()), sure(reading.stripe()));
         let level = level(reading);
         match self.truth {
             Stripe(name, chunk, stripe, start) => {
                 let begin = reading.start_offset_bytes;
-                let is_right = seen == (Some(chunk * KIB), Some(stripe * KIB)) && level == Some(name);
+                let is_right = inferred == (Some(chunk * KIB), Some(stripe * KIB)) && level == Some(name);
                 if !is_right || begin != Some(start * KIB) {
-                    return Some(format!("{seen:?} {level:?} begins {begin:?}"));
+                    return Some(format!("{inferred:?} {level:?} begins {begin:?}"));
                 }
                 // A bitmap and superblocks add to what every request costs.
                 costs_complaint(reading, op)
             }
             Truth::None(name) => {
-                let is_none = seen == (None, None) && reading.none_confidence >= SURE;
-                (!(is_none && level == Some(name))).then(|| format!("{seen:?} {level:?}"))
+                let is_none = inferred == (None, None) && reading.none_confidence >= SURE;
+                (!(is_none && level == Some(name))).then(|| format!("{inferred:?} {level:?}"))
             }
             Truth::NoneSeen => {
                 let is_none = (reading.chunk(), reading.stripe()) == (None, None) && level.is_none();
-                (!is_none).then(|| format!("{seen:?} {level:?}"))
+                (!is_none).then(|| format!("{inferred:?} {level:?}"))
             }
             Truth::Doubted(name, chunk, stripe, why) => {
                 let doubts = reading.described.iter().flat_map(|described| &described.doubts);
                 let is_told = doubts.into_iter().any(|doubt| doubt.contains(why));
-                let is_right = seen == (Some(chunk * KIB), Some(stripe * KIB)) && level == Some(name);
-                (!(is_told && is_right)).then(|| format!("{seen:?} {level:?}, told: {is_told}"))
+                let is_right = inferred == (Some(chunk * KIB), Some(stripe * KIB)) && level == Some(name);
+                (!(is_told && is_right)).then(|| format!("{inferred:?} {level:?}, told: {is_told}"))
             }
         }
     }
@@ -314,10 +315,10 @@ fn words(reading: &StripeResult) -> String {
         )
     };
     let disks = |cost: &rdsk_analysis::stripe::RequestCost| {
-        let of = cost.disks.map_or_else(String::new, |disks| {
+        let disks = cost.disks.map_or_else(String::new, |disks| {
             format!(" {:.0}+{:.0} KiB", disks.read_bytes / 1024.0, disks.write_bytes / 1024.0)
         });
-        format!("{}{of}", cost.request.kind.word())
+        format!("{}{disks}", cost.request.kind.word())
     };
     let costs: Vec<String> = reading.costs.iter().map(disks).collect();
     format!(

@@ -87,7 +87,7 @@ call full rdsk run $at --only headline --budget 1s --quiet --json - --json-compa
     zoned(&mut guest);
 }
 
-/// Another volume takes what is left of the pool while the run is under way; a pool that is told to fails then.
+/// Another volume takes what is left of the pool while the run is under way; a pool that is kept so fails then.
 fn filled_by_another(guest: &mut Booted) {
     let script = "fresh $A; pvcreate -q $A; vgcreate -q vg $A
 lvcreate -q -L 32M --poolmetadatasize 4M -Zn --errorwhenfull y -T vg/pool

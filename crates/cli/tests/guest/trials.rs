@@ -15,7 +15,7 @@ call dax rdsk stream $at --rw read --size 16M --bs 64k --budget 20s --quiet --js
 umount $at; dd if=/dev/urandom of=/dev/pmem0 bs=1M count=64 oflag=direct status=none || :
 call whole rdsk paths /dev/pmem0 --rw read --bs 64k --bytes 16M --budget 20s --quiet --json - --json-compact";
 
-/// Two paths to two disks, one of which is told to have failed.
+/// Two paths to two disks, one of which is made to fail.
 const PATHS: &str = "dd if=/dev/urandom of=$A bs=1M count=16 oflag=direct status=none
 table=\"0 131072 multipath 0 0 2 1 round-robin 0 1 1 $A 10 round-robin 0 1 1 $B 10\"
 echo \"$table\" | dmsetup create mp

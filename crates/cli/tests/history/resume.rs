@@ -27,9 +27,9 @@ fn cut(place: &Place, change: impl Fn(&mut Value)) -> (Value, Vec<String>) {
 /// The sittings of a cell's visits.
 fn sittings(cell: &Value) -> Vec<u64> {
     let visits = cell["result"]["visits"].as_array().unwrap().iter();
-    let mut seen: Vec<u64> = visits.map(|visit| visit["sitting"].as_u64().unwrap_or(0)).collect();
-    seen.dedup();
-    seen
+    let mut sitting_numbers: Vec<u64> = visits.map(|visit| visit["sitting"].as_u64().unwrap_or(0)).collect();
+    sitting_numbers.dedup();
+    sitting_numbers
 }
 
 /// The same cell as the run has it that measured it.
@@ -41,7 +41,7 @@ fn in_its_own_run(cell: &Value) -> Value {
     cell
 }
 
-/// Of two cells that were measured in two sittings no ratio is told, and where one would stand that is said.
+/// Of two cells that were measured in two sittings no ratio is reported, and where one would stand that is said.
 fn not_compared_across_sittings(record: &Value) {
     let sitting = |id: &Value| {
         let cells = record["cells"].as_array().unwrap();
@@ -54,7 +54,7 @@ fn not_compared_across_sittings(record: &Value) {
     for finding in compared {
         let cells = finding["cells"].as_array().unwrap();
         let is_apart = sitting(&cells[0]) != sitting(&cells[1]);
-        let is_told = text(&finding["title"]).contains("not compared: measured in two sittings");
+        let is_told = text(&finding["title"]).contains("not compared: measured in two runs");
         assert_eq!(is_apart, is_told, "{finding}");
         apart += u32::from(is_apart);
     }
@@ -93,10 +93,11 @@ fn finished_cells_are_taken_over_and_the_others_measured() {
     fs::write(place.directory.path().join("again.json"), cut_again.to_string()).unwrap();
     let again = place.quiet(&[&LINE[..], &["--resume", "again.json", "--json", "-"]].concat());
     let again: Value = serde_json::from_str(&again).unwrap();
-    let mut seen: Vec<u64> = again["cells"].as_array().unwrap().iter().flat_map(sittings).collect();
-    seen.sort_unstable();
-    seen.dedup();
-    assert_eq!(seen, [0, 1, 2]);
+    let mut sitting_numbers: Vec<u64> =
+        again["cells"].as_array().unwrap().iter().flat_map(sittings).collect();
+    sitting_numbers.sort_unstable();
+    sitting_numbers.dedup();
+    assert_eq!(sitting_numbers, [0, 1, 2]);
     not_compared_across_sittings(&again);
     let notes = resumed["notes"].to_string();
     assert!(notes.contains("continues record") && !notes.contains(&missing[0]), "{notes}");
@@ -136,9 +137,9 @@ fn what_is_unlike_is_refused_with_the_reason() {
         (&size, &[], "4096 bytes"),
         (&version, &[], "rdsk 0.0.1 made it"),
         (&unseeded, &[], "it does not say from which seed its offsets were drawn"),
-        (&unfinished, &[], "none of its cells is finished: their last turns were cut short or failed"),
-        (&early, &[], "none of its cells is finished: it ended in round 2 of 6"),
-        (&unbegun, &[], "none of its cells is finished: it ended before the first turn"),
+        (&unfinished, &[], "none of its tests is finished: their last turns were cut short or failed"),
+        (&early, &[], "none of its tests is finished: it ended in repeat 2 of 6"),
+        (&unbegun, &[], "none of its tests is finished: it ended before the first turn"),
         (&same, &["sim:linux-disk", "--only", "headline,paths"], "not of this target"),
         (
             &same,

@@ -57,9 +57,9 @@ fn a_kill_at_any_moment_loses_no_cell_that_was_kept() {
         // One that has ended was not killed, and has to be whole all the same.
         let _ = cli::signal(running.pid(), Signal::KILL);
         let ended = running.finish(SOON).ended;
-        let seen = before.as_ref().map_or(0, |line| line.cells);
+        let cells_before = before.as_ref().map_or(0, |line| line.cells);
         let after = mine();
-        assert!(after.as_ref().map_or(0, |line| line.cells) >= seen, "{before:?}, then {after:?}");
+        assert!(after.as_ref().map_or(0, |line| line.cells) >= cells_before, "{before:?}, then {after:?}");
         if let Some(line) = after {
             let mut history = History::open(&place.file()).unwrap();
             history.note_killed(Path::new("/proc")).unwrap();
@@ -87,10 +87,10 @@ fn a_kill_at_any_moment_loses_no_cell_that_was_kept() {
 fn none_of_many_runs_at_once_is_lost() {
     let runs = if std::env::var("RDSK_CAMPAIGN").is_ok_and(|name| name == "kills") { 200 } else { 20 };
     let began = Instant::now();
-    // Where a commit takes no time, so that nobody waits for the others longer than for a minute.
+    // Where a commit takes no time, so that no program waits for the others longer than for a minute.
     let place = Place::in_memory();
-    let all: Vec<_> = (0..runs).map(|_| cli::start(place.command(&RUN))).collect();
-    for running in all {
+    let children: Vec<_> = (0..runs).map(|_| cli::start(place.command(&RUN))).collect();
+    for running in children {
         let run = running.finish(SOON);
         assert_eq!((run.ended, run.stderr.as_str()), (Ended::Exited(0), ""));
     }
@@ -288,7 +288,7 @@ fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
         };
         histories.are_read(&run);
         let mut names: Vec<_> =
-            std::fs::read_dir(&small).unwrap().map(|one| one.unwrap().file_name()).collect();
+            std::fs::read_dir(&small).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(
             names,
@@ -310,7 +310,7 @@ fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
     }
 }
 
-/// Once nobody has a file of it, not even a program that another test starts, until it executes.
+/// Once no process has a file of it, not even a program that another test starts, until it executes.
 fn unmount(directory: &Path) {
     let mut umount = Command::new("umount");
     umount.arg(directory);

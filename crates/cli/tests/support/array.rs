@@ -34,7 +34,7 @@ pub(crate) fn codes(record: &Record) -> Vec<&str> {
 
 /// Whether a figure is said for sure and is another one.
 pub(crate) fn is_surely_not(figure: Option<(u64, f64)>, bytes: u64) -> bool {
-    figure.is_some_and(|(seen, confidence)| seen != bytes && confidence >= SURE)
+    figure.is_some_and(|(size, confidence)| size != bytes && confidence >= SURE)
 }
 
 /// RAID 5 of four members of 2 ms each, chunk 32 KiB.

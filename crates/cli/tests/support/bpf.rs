@@ -9,7 +9,7 @@ pub(crate) fn whole(run: impl Fn() -> Value) -> Value {
     whole_and(run, |_| Ok(()))
 }
 
-/// The same, where this holds of the run, too: that a bio was passed over nothing tells but its absence.
+/// The same, where this holds of the run, too: that a bio was passed over nothing says but its absence.
 pub(crate) fn whole_and(run: impl Fn() -> Value, is_exact: impl Fn(&Value) -> Result<(), String>) -> Value {
     let is_whole = |record: &Value| {
         let cells = record["cells"].as_array().expect("a Record has cells");
@@ -19,8 +19,8 @@ pub(crate) fn whole_and(run: impl Fn() -> Value, is_exact: impl Fn(&Value) -> Re
             let bpf = &cell["evidence"]["bpf"];
             // What is below serves other programs, too, and a machine full of them makes the kernel pass over some events.
             let devices = bpf["devices"].as_array().expect("a list");
-            let mut own = devices.iter().filter(|one| one["device"] == bpf["checks"][0]["device"]);
-            own.all(|one| count(one, "/lost") == 0)
+            let mut own = devices.iter().filter(|device| device["device"] == bpf["checks"][0]["device"]);
+            own.all(|device| count(device, "/lost") == 0)
                 && count(bpf, "/checks/0/bpf") == count(bpf, "/checks/0/sysfs")
         })
     };

@@ -200,14 +200,14 @@ pub(crate) fn assert_nothing_left(directory: &Path) {
 
 /// Waits until the test file in `place` has `bytes`, and gives its path.
 pub(crate) fn wait_for_file(started: &Started, place: &Path, bytes: u64) -> PathBuf {
-    let mut found = None;
+    let mut failures = None;
     started.wait_until("the test file is there", || {
-        found = test_files(place)
+        failures = test_files(place)
             .into_iter()
             .find(|file| fs::metadata(file).is_ok_and(|file| file.len() >= bytes));
-        found.is_some()
+        failures.is_some()
     });
-    found.unwrap_or_else(|| {
+    failures.unwrap_or_else(|| {
         panic!("process {} ended without a test file in {}", started.pid(), place.display())
     })
 }

@@ -51,9 +51,10 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
             found.push(format!("{what}: {result}"));
         }
     };
-    let all =
-        list(&workload["targets"]).iter().chain(list(&result["streams"]).iter().map(|one| &one["target"]));
-    for target in all {
+    let indices = list(&workload["targets"])
+        .iter()
+        .chain(list(&result["streams"]).iter().map(|target| &target["target"]));
+    for target in indices {
         say(whole(target).is_some_and(|index| index < targets as u64), "names a target that is none");
     }
     let stop = text(&result["stop"]);
@@ -72,9 +73,10 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
         }
         say(cell["verdict"].is_null(), "not applicable, and yet judged");
     } else {
-        say(cell["verdict"].is_object(), "no verdict");
+        say(cell["verdict"].is_object(), "no judgement");
     }
-    let sum = |name: &str| list(&result["streams"]).iter().filter_map(|one| whole(&one[name])).sum::<u64>();
+    let sum =
+        |name: &str| list(&result["streams"]).iter().filter_map(|stream| whole(&stream[name])).sum::<u64>();
     if let (Some(bytes), Some(ops), Some(block)) =
         (whole(&result["bytes"]), whole(&result["ops"]), whole(&workload["block_bytes"]))
     {
@@ -84,18 +86,18 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
         say(bytes == sum("bytes") && ops == sum("ops"), "streams do not add up");
         let counted = whole(&result["latency_ns"]["count"]);
         let left_out = whole(&result["warmup_ops"]);
-        let all = counted.zip(left_out).map(|(counted, left_out)| counted + left_out);
+        let total = counted.zip(left_out).map(|(counted, left_out)| counted + left_out);
         // When an I/O completed that was in flight while rdsk did not run is not known.
         let has_gap = list(&result["visits"]).iter().any(|visit| !visit["gaps"].is_null());
-        let is_whole = all == Some(ops) || has_gap && all.is_some_and(|all| all < ops);
+        let is_whole = total == Some(ops) || has_gap && total.is_some_and(|total| total < ops);
         say(is_whole, "not every I/O has a latency or was in the warm-up");
         let has_warm_up = whole(&result["warmup_ns"]).is_some_and(|ns| ns > 0);
         say(has_warm_up || left_out == Some(0), "I/Os of a warm-up that is none");
         say(whole(&result["warmup_bytes"]) == left_out.map(|ops| ops * block), "bytes of the warm-up");
     }
     if let (Some(bytes), false) = (whole(&result["bytes"]), result["windows"].is_null()) {
-        let seen: u64 = list(&result["windows"]["bytes"]).iter().filter_map(Value::as_u64).sum();
-        say(seen == bytes, "windows do not add up");
+        let moved: u64 = list(&result["windows"]["bytes"]).iter().filter_map(Value::as_u64).sum();
+        say(moved == bytes, "windows do not add up");
     }
     for name in ["bytes_per_s", "ops_per_s"] {
         let rate = &result[name];
@@ -110,9 +112,9 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
     say(supported(&result["latency_ns"]), "a percentile of too few samples");
     say(in_range(&result["latency_ns"]), "a percentile outside of its range");
     let rounds: BTreeSet<u64> =
-        list(&result["visits"]).iter().filter_map(|one| whole(&one["round"])).collect();
+        list(&result["visits"]).iter().filter_map(|visit| whole(&visit["round"])).collect();
     let of_latencies: Vec<u64> =
-        list(&result["latency_ns"]["rounds"]).iter().filter_map(|one| whole(&one["round"])).collect();
+        list(&result["latency_ns"]["rounds"]).iter().filter_map(|round| whole(&round["round"])).collect();
     let is_compact = result["latency_ns"]["histogram"].is_null();
     say(is_compact || of_latencies.iter().eq(&rounds), "rounds without latencies");
     say(times_follow(result), "return, close and stable out of order");

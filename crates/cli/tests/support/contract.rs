@@ -6,14 +6,14 @@ use serde_json::Value;
 
 /// Everything that is wrong with a Record, each with its place; empty when it keeps the contract.
 pub(crate) fn complaints(record: &Value) -> Vec<String> {
-    let mut found = schema::complaints(record, Writer::Current);
+    let mut complaints = schema::complaints(record, Writer::Current);
     if !record["schema"].as_str().is_some_and(|name| name.starts_with("rdsk.record/")) {
-        found.push(format!("its schema is {}", record["schema"]));
+        complaints.push(format!("its schema is {}", record["schema"]));
     }
-    if found.is_empty() {
-        super::consistency::check(record, &mut found);
+    if complaints.is_empty() {
+        super::consistency::check(record, &mut complaints);
     }
-    found
+    complaints
 }
 
 /// Everything that does not fit between a Record and the exit code that came with it.

@@ -11,8 +11,8 @@ pub(crate) fn stopped_by_itself(record: &Value) -> Result<(), String> {
 
 #[test]
 fn a_run_that_was_given_up_is_none_that_stopped() {
-    let of = |code: &str| stopped_by_itself(&serde_json::json!({"error": {"code": code}}));
-    assert!(of("abandoned").is_err_and(|words| words.contains("abandoned")));
-    assert_eq!(of("interrupted"), Ok(()));
+    let gives_up = |code: &str| stopped_by_itself(&serde_json::json!({"error": {"code": code}}));
+    assert!(gives_up("abandoned").is_err_and(|words| words.contains("abandoned")));
+    assert_eq!(gives_up("interrupted"), Ok(()));
     assert_eq!(stopped_by_itself(&serde_json::json!({"error": null})), Ok(()));
 }

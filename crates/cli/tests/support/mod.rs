@@ -82,20 +82,20 @@ pub(crate) fn iostat_of(device: &Value) -> Value {
 
 /// The number at a JSON pointer such as `/result/bytes_per_s/mean`.
 pub(crate) fn figure(value: &Value, pointer: &str) -> f64 {
-    let found = value.pointer(pointer).and_then(Value::as_f64);
-    found.unwrap_or_else(|| panic!("no number at {pointer} of {}", brief(value)))
+    let number = value.pointer(pointer).and_then(Value::as_f64);
+    number.unwrap_or_else(|| panic!("no number at {pointer} of {}", brief(value)))
 }
 
 /// The whole number at a JSON pointer.
 pub(crate) fn count(value: &Value, pointer: &str) -> u64 {
-    let found = value.pointer(pointer).and_then(Value::as_u64);
-    found.unwrap_or_else(|| panic!("no whole number at {pointer} of {}", brief(value)))
+    let number = value.pointer(pointer).and_then(Value::as_u64);
+    number.unwrap_or_else(|| panic!("no whole number at {pointer} of {}", brief(value)))
 }
 
 /// The word at a JSON pointer.
 pub(crate) fn word<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    let found = value.pointer(pointer).and_then(Value::as_str);
-    found.unwrap_or_else(|| panic!("no text at {pointer} of {}", brief(value)))
+    let word = value.pointer(pointer).and_then(Value::as_str);
+    word.unwrap_or_else(|| panic!("no text at {pointer} of {}", brief(value)))
 }
 
 /// The verdict's code.
@@ -103,7 +103,7 @@ pub(crate) fn verdict(cell: &Value) -> &str {
     word(cell, "/verdict/code")
 }
 
-/// The verdict as far as the loop device: `device` also where all bytes passed it and memory, or nobody, answered behind its
+/// The verdict as far as the loop device: `device` also where all bytes passed it and memory, or nothing, answered behind its
 /// backing file, as behind a sparse one in /tmp.
 pub(crate) fn verdict_at_the_loop(cell: &Value) -> &str {
     if word(cell, "/verdict/text").contains("backing file") { "device" } else { verdict(cell) }
@@ -112,22 +112,26 @@ pub(crate) fn verdict_at_the_loop(cell: &Value) -> &str {
 /// The counters of a device by its name, among the evidence of a cell.
 pub(crate) fn device<'a>(cell: &'a Value, device: &LoopDevice) -> &'a Value {
     let devices = cell["evidence"]["device"].as_array().expect("evidence lists devices");
-    let found = devices.iter().find(|one| one["name"] == device.name());
-    found.unwrap_or_else(|| panic!("no counters of {} in {}", device.name(), brief(cell)))
+    let counted = devices.iter().find(|counted| counted["name"] == device.name());
+    counted.unwrap_or_else(|| panic!("no counters of {} in {}", device.name(), brief(cell)))
 }
 
 /// The findings of this code.
 pub(crate) fn findings<'a>(record: &'a Value, code: &str) -> Vec<&'a Value> {
-    let all = record["findings"].as_array().expect("a Record has findings");
-    all.iter().filter(|finding| finding["code"] == code).collect()
+    let findings_of_run = record["findings"].as_array().expect("a Record has findings");
+    findings_of_run.iter().filter(|finding| finding["code"] == code).collect()
 }
 
 /// The one finding of this code, and that it speaks of this cell.
 pub(crate) fn finding_on<'a>(record: &'a Value, code: &str, id: &str) -> &'a Value {
-    let speaks =
-        |finding: &&&Value| finding["cells"].as_array().is_some_and(|ids| ids.iter().any(|one| one == id));
-    let all = findings(record, code);
-    all.iter().find(speaks).unwrap_or_else(|| panic!("no finding {code} on {id}: {}", record["findings"]))
+    let speaks = |finding: &&&Value| {
+        finding["cells"].as_array().is_some_and(|ids| ids.iter().any(|listed| listed == id))
+    };
+    let matching = findings(record, code);
+    matching
+        .iter()
+        .find(speaks)
+        .unwrap_or_else(|| panic!("no finding {code} on {id}: {}", record["findings"]))
 }
 
 /// A cell without what fills screens, for messages.
@@ -141,9 +145,9 @@ pub(crate) fn brief(cell: &Value) -> String {
         }
     }
     if let Some(Value::Array(devices)) = short.pointer_mut("/evidence/device") {
-        for one in devices {
-            one["in_flight_series"].take();
-            one["bytes_series"].take();
+        for device in devices {
+            device["in_flight_series"].take();
+            device["bytes_series"].take();
         }
     }
     format!("{short:#}")
@@ -175,11 +179,11 @@ pub(crate) struct Counted {
 impl Counted {
     /// The counters now (Documentation/admin-guide/iostats.rst: fields 1, 3, 5, 7 and 16; sectors of 512 bytes).
     pub(crate) fn now(device: &LoopDevice) -> Self {
-        Self::of(device.name())
+        Self::by_name(device.name())
     }
 
     /// The same by the device's name, for threads of their own.
-    pub(crate) fn of(name: &str) -> Self {
+    pub(crate) fn by_name(name: &str) -> Self {
         let stat = std::fs::read_to_string(format!("/sys/block/{name}/stat"));
         let text = stat.expect("our device is attached");
         let fields: Vec<u64> = text.split_whitespace().filter_map(|field| field.parse().ok()).collect();
@@ -365,7 +369,7 @@ pub(crate) fn reads_at_depth_32(disk: &LoopDevice, pattern: &str) -> Value {
     record_of(rdsk(&[&words[..], &more[..]].concat()))
 }
 
-/// Waits until nobody reads a new or just closed device any more, as udev does.
+/// Waits until no process reads a new or just closed device any more, as udev does.
 pub(crate) fn settle(disk: &FuseDisk) {
     let mut before = disk.counts();
     loop {

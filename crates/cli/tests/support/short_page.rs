@@ -156,7 +156,8 @@ fn below_the_table(text: &str, record: &Record) {
         cell.experiment == Experiment::Headline && cell.workload.op == Op::Write && metrics::ran(cell)
     });
     assert_eq!(text.contains("Writes: "), writes.clone().next().is_some(), "{text}");
-    let is_any_burst = writes.clone().any(|cell| lasting_of(record, cell).is_some_and(|seen| seen.is_burst));
+    let is_any_burst =
+        writes.clone().any(|cell| lasting_of(record, cell).is_some_and(|lasting| lasting.is_burst));
     let names_burst = text.contains("b = burst") && text.contains("; lasting rate: ");
     assert_eq!(names_burst, is_any_burst, "{text}");
     let went_on = text.contains(" more: ") || text.contains(" more in ");
@@ -191,7 +192,7 @@ fn table(lines: &[String], record: &Record) {
         |cell: &&CellRecord| cell.experiment == Experiment::Headline && !is_of_memory_alone(record, cell);
     let cells: Vec<&CellRecord> = record.cells.iter().filter(is_shown).collect();
     assert_eq!(lines.is_empty(), cells.is_empty(), "the headline is missing");
-    let (mut seen, mut heads) = (0, Vec::new());
+    let (mut counted, mut heads) = (0, Vec::new());
     for row in lines {
         if row.starts_with(' ') {
             heads = columns(row);
@@ -210,10 +211,10 @@ fn table(lines: &[String], record: &Record) {
             let cell = cells.iter().find(|cell| cell.workload.op == column.op && is_labelled(cell, &label));
             let cell = cell.unwrap_or_else(|| panic!("no {} is {label}", column.op));
             figures(record, &text, cell, &column.percentiles);
-            seen += 1;
+            counted += 1;
         }
     }
-    assert_eq!(seen, cells.len(), "cells of the headline in {lines:#?}");
+    assert_eq!(counted, cells.len(), "cells of the headline in {lines:#?}");
 }
 
 /// The headline of many targets: a row for each, its cells under their heads.
@@ -225,7 +226,7 @@ fn rows_of_targets(lines: &[String], record: &Record) {
         ("sync write", Op::Write, Pattern::Random, Sync::Dsync),
     ];
     let mut columns: Vec<(usize, usize)> = Vec::new();
-    let mut seen = 0;
+    let mut counted = 0;
     for line in lines {
         if line.ends_with("--details") {
             continue;
@@ -265,10 +266,10 @@ fn rows_of_targets(lines: &[String], record: &Record) {
                     && (pattern == Pattern::Sequential || metrics::wanted_depth(workload) == 1)
             };
             figures(record, &text, record.cells.iter().find(is_it).expect("a cell under its head"), &[]);
-            seen += 1;
+            counted += 1;
         }
     }
-    assert!(seen >= 2 * record.targets.len(), "{lines:#?}");
+    assert!(counted >= 2 * record.targets.len(), "{lines:#?}");
 }
 
 /// `Random 4K QD32`, or `Rand 4K QD32` where the page is narrow for it.
@@ -315,7 +316,7 @@ fn figures(record: &Record, text: &str, cell: &CellRecord, percentiles: &[&str])
     interval(&mut left, estimate, &cell.id);
     let is_mark = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
     let marks = left.next_if(is_mark).unwrap_or_default();
-    let is_burst = lasting_of(record, cell).is_some_and(|seen| seen.is_burst);
+    let is_burst = lasting_of(record, cell).is_some_and(|lasting| lasting.is_burst);
     assert_eq!(marks.contains('b'), is_burst, "{}: {text}", cell.id);
     assert_eq!(!marks.replace('b', "").is_empty(), !is_plain(record, cell), "{}: {text}", cell.id);
     for name in percentiles {
@@ -422,7 +423,7 @@ fn bullets<'a>(lines: &[String], record: &'a Record) -> Vec<&'a Finding> {
 
 /// Every `1.88x (1.16–3.06)` of a line.
 fn ratios(line: &str) -> Vec<[f64; 3]> {
-    let mut found = Vec::new();
+    let mut failures = Vec::new();
     for (at, _) in line.match_indices("x (") {
         let Some(mean) = line[..at].split(' ').next_back().and_then(|mean| mean.parse().ok()) else {
             continue;
@@ -430,10 +431,10 @@ fn ratios(line: &str) -> Vec<[f64; 3]> {
         let inside = line[at + "x (".len()..].split(')').next().unwrap_or_default();
         let Some((low, high)) = inside.split_once('–') else { continue };
         if let (Ok(low), Ok(high)) = (low.parse(), high.parse()) {
-            found.push([mean, low, high]);
+            failures.push([mean, low, high]);
         }
     }
-    found
+    failures
 }
 
 fn is_shown([mean, low, high]: [f64; 3], of: (f64, f64, f64)) -> bool {
@@ -459,14 +460,14 @@ fn topics(lines: &[String], record: &Record) {
     }
     for line in lines {
         let name = line.trim().split(' ').next().unwrap_or_default();
-        let of = |experiment: Experiment| experiment.as_str() == name;
+        let is_named = |experiment: Experiment| experiment.as_str() == name;
         let compared: Vec<Ratio> = analysis
             .families()
             .iter()
-            .filter(|family| of(family.experiment) || name == "targets")
+            .filter(|family| is_named(family.experiment) || name == "targets")
             .flat_map(|family| &family.comparisons)
-            .filter(|one| one.kind != Kind::Targets || name == "targets")
-            .filter_map(|one| one.ratio.ok())
+            .filter(|comparison| comparison.kind != Kind::Targets || name == "targets")
+            .filter_map(|comparison| comparison.ratio.ok())
             .flat_map(|ratio| [ratio, ratio.turned()])
             .collect();
         let gains: Vec<(f64, f64, f64)> = analysis
@@ -480,7 +481,8 @@ fn topics(lines: &[String], record: &Record) {
             })
             .collect();
         for shown in ratios(line) {
-            let is_compared = compared.iter().any(|one| is_shown(shown, (one.mean, one.low, one.high)));
+            let is_compared =
+                compared.iter().any(|ratio| is_shown(shown, (ratio.mean, ratio.low, ratio.high)));
             assert!(is_compared, "{shown:?} is no comparison of {name}: {line}");
         }
         match name {

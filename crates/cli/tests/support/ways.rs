@@ -11,7 +11,7 @@ pub(crate) const NEEDS: [Need; 4] = [Need::Root, Need::Fuse, Need::Loop, Need::I
 const MS: u64 = 1_000_000;
 /// Requests in flight.
 pub(crate) const DEPTH: u64 = 32;
-/// Nobody else reads 12 KiB at once, so that the first and the last of this size in the log bound what the cells did.
+/// No other program reads 12 KiB at once, so that the first and the last of this size in the log bound what the cells did.
 pub(crate) const BLOCK: u64 = 12 << 10;
 /// The cell.
 pub(crate) const ID: &str = "stream/read/direct";

@@ -53,6 +53,6 @@ pub(crate) fn read(record: Value) -> (Record, Vec<Zones>) {
     let record: Record = serde_json::from_value(record).expect("rdsk reads its own Records");
     let analysis = Analysis::of(&record);
     let zones = |cell: &CellRecord| analysis.zones(cell).cloned().expect("every position was visited");
-    let all = record.cells.iter().map(zones).collect();
-    (record, all)
+    let of_sizes = record.cells.iter().map(zones).collect();
+    (record, of_sizes)
 }

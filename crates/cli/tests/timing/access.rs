@@ -1,4 +1,4 @@
-//! What the history of accesses makes of a disk, in real time: first accesses are told from later ones, in reads, writes and copies; a
+//! What the history of accesses makes of a disk, in real time: first accesses are distinguished from later ones, in reads, writes and copies; a
 //! disk that sleeps shows its latency after idle; and read-ahead that a test leaves in flight is not taken for other programs.
 #![expect(clippy::print_stderr, reason = "what a run showed is needed when it fails")]
 
@@ -26,8 +26,8 @@ fn fetched(first_ns: u64) -> Behaviour {
 }
 
 fn says(record: &Value, codes: &[&str]) -> Vec<String> {
-    let all = codes.iter().filter(|code| !findings(record, code).is_empty());
-    all.map(|code| (*code).to_owned()).collect()
+    let matching = codes.iter().filter(|code| !findings(record, code).is_empty());
+    matching.map(|code| (*code).to_owned()).collect()
 }
 
 /// The Record of a copy.
@@ -45,7 +45,7 @@ fn copied(words: &[&str]) -> Value {
 fn counted(first_ns: u64) -> [usize; 3] {
     let mut told = [0; 3];
     for _ in 0..RUNS {
-        let of = |line: &[&str]| {
+        let answer_of = |line: &[&str]| {
             let (_disk, device) = programmed_of(128 * MIB, fetched(first_ns));
             let path = device.path().display().to_string();
             let identity = identity(&device);
@@ -62,8 +62,9 @@ fn counted(first_ns: u64) -> [usize; 3] {
             }
             usize::from(!told.is_empty())
         };
-        told[0] += of(&["run", "DEVICE", "--rw", "read", "--only", "headline,zones", "--budget", "12s"]);
-        told[1] += of(&[
+        told[0] +=
+            answer_of(&["run", "DEVICE", "--rw", "read", "--only", "headline,zones", "--budget", "12s"]);
+        told[1] += answer_of(&[
             "run",
             "DEVICE",
             "--destroy",
@@ -112,9 +113,9 @@ fn the_first_run_of_a_copy_onto_a_thin_disk_is_another_thing() {
     }
     for _ in 0..RUNS {
         let (_disk, device) = programmed(fetched(20 * MS));
-        let of = format!("of={}", device.path().display());
+        let output = format!("of={}", device.path().display());
         let destroyed = identity(&device);
-        let more = ["if=/dev/zero", &of, "bs=1M", "count=40", "oflag=direct"];
+        let more = ["if=/dev/zero", &output, "bs=1M", "count=40", "oflag=direct"];
         let record = copied(&[&["--repeat", "3", "--destroy", &destroyed][..], &more].concat());
         let finding = findings(&record, "first-access");
         assert_eq!(finding.len(), 1, "{}", record["copies"][0]["runs"]);

@@ -3,7 +3,7 @@
 use crate::support::{MIB, brief, cell, figure, on_ext4_in_memory, on_xfs, rdsk, record_of, write_paths};
 use rdsk_testkit::{BlkioThrottle, Limits, Need, requires};
 
-/// The device takes 64 MiB/s from whoever submits, and lies in memory, so that the flush of 64 MiB has a known time: a
+/// The device takes 64 MiB/s from the program that submits, and lies in memory, so that the flush of 64 MiB has a known time: a
 /// second.
 #[test]
 #[ignore = "timing: cargo xtask campaign timing"]
@@ -30,7 +30,7 @@ fn a_buffered_write_returns_long_before_it_is_stable() {
     });
 }
 
-/// A page that somebody works on when it is to be dropped stays: on a busy machine up to a tenth of them.
+/// A page that a program works on when it is to be dropped stays: on a busy machine up to a tenth of them.
 #[test]
 #[ignore = "timing: cargo xtask campaign timing"]
 fn nothing_that_is_not_to_be_cached_stays() {

@@ -14,7 +14,7 @@ const MIB: u64 = 1 << 20;
 const SLOW_FILESYSTEM: [Need; 4] = [Need::Root, Need::Loop, Need::Ext4, Need::BlkioThrottle];
 /// A run takes no longer to stop.
 const STOPPED: Duration = Duration::from_secs(8);
-/// What was told to give up, or only writes, takes no longer.
+/// What was asked to give up, or only writes, takes no longer.
 const GIVEN_UP: Duration = Duration::from_secs(3);
 
 #[test]

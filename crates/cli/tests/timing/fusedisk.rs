@@ -29,18 +29,18 @@ fn median_is_what_was_programmed() {
     let expected = [(100 * US, 0.15), (500 * US, 0.06), (MS, 0.04), (2 * MS, 0.05), (8 * MS, 0.03)];
     for (latency_ns, tolerance) in expected {
         let truth = latency_ns as f64;
-        let mut seen = Vec::new();
+        let mut rates = Vec::new();
         for _ in 0..ATTEMPTS {
             calibrate(&disk, &device, latency_ns, 4096);
             let record = random_reads(&disk, &device, "4k", 1, &["--runtime", "250ms"]);
             let p50 = figure(cell(&record, "stream/read/direct"), "/result/latency_ns/p50");
-            seen.push(p50 / truth - 1.0);
+            rates.push(p50 / truth - 1.0);
             if (p50 / truth - 1.0).abs() <= tolerance {
                 break;
             }
         }
-        eprintln!("programmed {truth} ns, p50 off by {seen:.3?}");
-        assert!(seen.iter().any(|off| off.abs() <= tolerance), "{latency_ns} ns: off by {seen:?}");
+        eprintln!("programmed {truth} ns, p50 off by {rates:.3?}");
+        assert!(rates.iter().any(|off| off.abs() <= tolerance), "{latency_ns} ns: off by {rates:?}");
     }
 }
 
@@ -53,7 +53,7 @@ fn single_server_has_its_rate_at_any_depth() {
     let (disk, device) = programmed(Behaviour::single(MS));
     let is_right = |(rate, p50_off): &(f64, f64)| (970.0..=1030.0).contains(rate) && p50_off.abs() <= 0.04;
     for depth in [1, 4, 16] {
-        let mut seen = Vec::new();
+        let mut rates = Vec::new();
         for _ in 0..ATTEMPTS {
             calibrate(&disk, &device, MS, 4096);
             let record = random_reads(&disk, &device, "4k", depth, &["--runtime", "600ms"]);
@@ -66,13 +66,13 @@ fn single_server_has_its_rate_at_any_depth() {
             assert_near("rate × mean latency", rate * mean_ns / 1e9, in_flight, 0.05);
             // At the start of a visit the server is idle and the first reads are quicker, which the median does not see.
             let p50_off = figure(direct, "/result/latency_ns/p50") / (depth * MS) as f64 - 1.0;
-            seen.push((rate, p50_off));
+            rates.push((rate, p50_off));
             if is_right(&(rate, p50_off)) {
                 break;
             }
         }
-        eprintln!("depth {depth}: per second, and the median off by, {seen:.3?}");
-        assert!(seen.iter().any(is_right), "depth {depth}: {seen:?}");
+        eprintln!("depth {depth}: per second, and the median off by, {rates:.3?}");
+        assert!(rates.iter().any(is_right), "depth {depth}: {rates:?}");
     }
 }
 
@@ -124,7 +124,7 @@ fn what_a_bucket_of_tokens_lets_through_in_the_long_run_is_found() {
     let record = record_of(rdsk(&line));
     let record: rdsk_model::Record = serde_json::from_value(record).expect("a Record");
     let deep = record.cell("headline/write/random-qd32").expect("it was planned");
-    let seen = rdsk_analysis::lasting::lasting_of(&record, deep).expect("it went on");
-    let per_s = seen.bytes_per_s / 4096.0;
-    assert!(seen.is_burst && (475.0..525.0).contains(&per_s), "{per_s} per second: {seen:?}");
+    let lasting = rdsk_analysis::lasting::lasting_of(&record, deep).expect("it went on");
+    let per_s = lasting.bytes_per_s / 4096.0;
+    assert!(lasting.is_burst && (475.0..525.0).contains(&per_s), "{per_s} per second: {lasting:?}");
 }

@@ -30,14 +30,14 @@ fn assert_truth(cell: &Value, rate: &str, truth: f64) {
 /// they may be.
 fn agrees_with_one_of_three(program: &str, mut pass: impl FnMut() -> Vec<(f64, f64, f64)>) {
     let is_near = |&(ours, its, tolerance): &(f64, f64, f64)| (ours / its - 1.0).abs() <= tolerance;
-    let mut seen = Vec::new();
+    let mut rates = Vec::new();
     for _ in 0..3 {
-        seen.push(pass());
-        if seen.last().is_some_and(|figures| figures.iter().all(is_near)) {
+        rates.push(pass());
+        if rates.last().is_some_and(|figures| figures.iter().all(is_near)) {
             return;
         }
     }
-    panic!("{program} differs in every pass: {seen:?}");
+    panic!("{program} differs in every pass: {rates:?}");
 }
 
 /// Seconds that GNU dd says it took for `count` direct blocks.
@@ -162,7 +162,7 @@ impl Meter {
             let began = Instant::now();
             let mut samples = Vec::new();
             while !bell.load(Ordering::Relaxed) {
-                samples.push((began.elapsed().as_secs_f64(), Counted::of(&name)));
+                samples.push((began.elapsed().as_secs_f64(), Counted::by_name(&name)));
                 std::thread::sleep(Duration::from_millis(4));
             }
             samples
@@ -199,7 +199,7 @@ fn slope(samples: &[(f64, u64)], part: Range<f64>) -> f64 {
         .filter(|(seconds, _)| window.contains(seconds))
         .map(|&(seconds, value)| (seconds, value as f64))
         .collect();
-    let mean = |of: fn(&(f64, f64)) -> f64| inside.iter().map(of).sum::<f64>() / inside.len() as f64;
+    let mean = |column: fn(&(f64, f64)) -> f64| inside.iter().map(column).sum::<f64>() / inside.len() as f64;
     let (mean_x, mean_y) = (mean(|pair| pair.0), mean(|pair| pair.1));
     let covariance: f64 = inside.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
     covariance / inside.iter().map(|(x, _)| (x - mean_x).powi(2)).sum::<f64>()
@@ -235,9 +235,9 @@ fn the_row_is_that_of_iostat() {
     let record = complete(&running.finish(LONG));
     let seconds = document["sysstat"]["hosts"][0]["statistics"].as_array().expect("iostat lists statistics");
     let rows: Vec<&Value> = seconds.iter().map(|second| &second["disk"][0]).collect();
-    // Second by second iostat saw as many reads as the cells tell of, besides those that examine the device.
-    let seen: f64 = rows.iter().map(|row| column_of(row, "r/s")).sum();
-    assert_near("reads in all", sum_over_cells(&record, &disk, "/reads") as f64, seen, 0.04);
+    // Second by second iostat saw as many reads as the cells show, besides those that examine the device.
+    let shown: f64 = rows.iter().map(|row| column_of(row, "r/s")).sum();
+    assert_near("reads in all", sum_over_cells(&record, &disk, "/reads") as f64, shown, 0.04);
 
     // The seconds that lie wholly within the cell of 4 KiB have no requests of another size.
     let counters = device(cell(&record, "headline/read/random-qd1"), &disk);
@@ -265,8 +265,8 @@ fn the_row_is_that_of_iostat() {
 
 /// A column of an `iostat -x` row; in sysstat's JSON the columns of shares have no percent sign.
 fn column_of(row: &Value, column: &str) -> f64 {
-    let found = row.get(column).or_else(|| row.get(column.strip_prefix('%')?)).and_then(Value::as_f64);
-    found.unwrap_or_else(|| panic!("no column {column} in {row:#}"))
+    let figure = row.get(column).or_else(|| row.get(column.strip_prefix('%')?)).and_then(Value::as_f64);
+    figure.unwrap_or_else(|| panic!("no column {column} in {row:#}"))
 }
 
 fn median(rows: &[&Value], column: &str) -> f64 {

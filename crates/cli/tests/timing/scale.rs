@@ -45,8 +45,8 @@ fn watched<T>(disks: &[&LoopDevice], run: impl FnOnce() -> T) -> (T, Vec<f64>) {
         stop.store(true, Ordering::Relaxed);
         let samples = witness.join().expect("the witness does not panic");
         let slope = |disk: usize| {
-            let of: Vec<(f64, u64)> = samples.iter().map(|(at, bytes)| (*at, bytes[disk])).collect();
-            slope(&of)
+            let own: Vec<(f64, u64)> = samples.iter().map(|(at, bytes)| (*at, bytes[disk])).collect();
+            slope(&own)
         };
         (result, (0..disks.len()).map(slope).collect())
     })
@@ -149,18 +149,18 @@ fn more_streams_do_not_exceed_a_throttled_device_and_it_is_named() {
         &"0.01%",
     ]));
     let record = record_of(command);
-    let (one, four) = (scale_rate(&record, "read", "16k", 1), scale_rate(&record, "read", "16k", 4));
-    eprintln!("limit {limit}: one stream {one:.0}, four {four:.0}");
+    let (single, four) = (scale_rate(&record, "read", "16k", 1), scale_rate(&record, "read", "16k", 4));
+    eprintln!("limit {limit}: one stream {single:.0}, four {four:.0}");
     // The kernel lets one slice of a tenth of a second through before it limits: a fiftieth of five seconds.
     assert!(four <= limit as f64 * 1.03, "{four} of {limit}");
     assert_near("the limit itself", four, limit as f64, 0.15);
     // One of the two may have had a busier machine.
-    assert_near("four streams against one", four, one, 0.1);
+    assert_near("four streams against one", four, single, 0.1);
     let knee = finding_on(&record, "scale-knee", "scale/read/16k/1");
     let text = knee["text"].as_str().expect("a finding has a text");
     let name = disk.path().display().to_string();
     assert!(text.contains(&name) && text.contains("control group"), "{text}");
-    assert!(knee["title"].as_str().is_some_and(|title| title.contains("control group")), "{knee}");
+    assert!(knee["title"].as_str().is_some_and(|title| title.contains("cgroup")), "{knee}");
     assert!(knee["evidence"].to_string().contains(&name), "{knee}");
 }
 
@@ -175,13 +175,13 @@ fn streams_start_when_they_should() {
         let mut latest_ns = u64::MAX;
         for _ in 0..ATTEMPTS {
             let record = record_of(staggered_streams(&disk, stagger));
-            let one = cell(&record, "scale/read/64k/4");
-            let late = streams(one)
+            let cell = cell(&record, "scale/read/64k/4");
+            let late = streams(cell)
                 .iter()
                 .enumerate()
                 .map(|(index, stream)| count(stream, "/start_ns").abs_diff(index as u64 * step_ns));
             latest_ns = latest_ns.min(late.max().expect("four streams"));
-            assert_overlap_from_the_last_start(one);
+            assert_overlap_from_the_last_start(cell);
             if latest_ns <= 20 * MS {
                 break;
             }

@@ -19,7 +19,7 @@ fn an_array_behind_a_real_device_is_recovered_from_latency_alone() {
     let identity = identity(&device);
     // Other programs on the machine make single requests late; nothing wrong may be said for sure in any attempt.
     let recovered = (0..ATTEMPTS).any(|_| {
-        let (record, seen) = read(record_of(rdsk(&[
+        let (record, inferred) = read(record_of(rdsk(&[
             &"stripe",
             &device.path(),
             &"--rw",
@@ -29,14 +29,14 @@ fn an_array_behind_a_real_device_is_recovered_from_latency_alone() {
             &"--points",
             &"800",
         ])));
-        eprintln!("{:?} {:?} {:?}", seen.chunk(), seen.stripe(), seen.evidence);
-        assert!(seen.described.is_none(), "nothing describes a loop device");
-        assert!(!is_surely_not(seen.chunk(), 32 * KIB) && !is_surely_not(seen.stripe(), 96 * KIB));
+        eprintln!("{:?} {:?} {:?}", inferred.chunk(), inferred.stripe(), inferred.evidence);
+        assert!(inferred.described.is_none(), "nothing describes a loop device");
+        assert!(!is_surely_not(inferred.chunk(), 32 * KIB) && !is_surely_not(inferred.stripe(), 96 * KIB));
         // A loop device gives no hint of it.
-        let hints = seen.hints.as_ref().map(|(agreement, _)| *agreement);
-        bytes_of(seen.chunk()) == Some(32 * KIB)
-            && seen.stripe().is_some_and(|(bytes, confidence)| bytes == 96 * KIB && confidence >= SURE)
-            && seen.parity == Some(true)
+        let hints = inferred.hints.as_ref().map(|(agreement, _)| *agreement);
+        bytes_of(inferred.chunk()) == Some(32 * KIB)
+            && inferred.stripe().is_some_and(|(bytes, confidence)| bytes == 96 * KIB && confidence >= SURE)
+            && inferred.parity == Some(true)
             && hints == Some(Agreement::NotHinted)
             && codes(&record).contains(&"stripe-geometry")
     });

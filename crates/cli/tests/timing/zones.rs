@@ -26,10 +26,10 @@ fn false_bands_of_five_runs() -> usize {
     let run = |_| {
         let mut alarms = 0;
         let is_right = (0..ATTEMPTS).any(|_| {
-            let (_, seen) = real_zones(&device, 4);
+            let (_, zones) = real_zones(&device, 4);
             // A false band is one whether the attempt counts or not.
-            alarms += usize::from(seen.latency_bands.is_some());
-            has_the_zones(&seen)
+            alarms += usize::from(zones.latency_bands.is_some());
+            has_the_zones(&zones)
         });
         assert!(is_right, "no attempt of {ATTEMPTS} has the zones");
         alarms
@@ -53,8 +53,8 @@ fn a_band_of_every_tenth_request_is_found_on_a_real_device() {
     }
     let (_disk, device) = three_zones(Some(Extra { every: 10, costs_ns: 3_000_000 }));
     let is_found = |_: usize| {
-        let (record, seen) = real_zones(&device, 10);
-        let Some(latency_bands) = seen.latency_bands.as_ref() else {
+        let (record, zones) = real_zones(&device, 10);
+        let Some(latency_bands) = zones.latency_bands.as_ref() else {
             eprintln!("no bands: others made too many requests late");
             return false;
         };

@@ -37,12 +37,12 @@ fn bios(document: &Value, op: &str, call: &str) -> [u64; 2] {
 
 fn of_size(document: &Value, op: &str, bytes: u64) -> u64 {
     let requests = document["devices"][0]["block_layer"]["requests"].as_array().unwrap().iter();
-    let counts = requests.filter(|one| one["op"] == op && one["bytes"] == bytes);
-    counts.map(|one| one["count"].as_u64().unwrap()).sum()
+    let counts = requests.filter(|request| request["op"] == op && request["bytes"] == bytes);
+    counts.map(|request| request["count"].as_u64().unwrap()).sum()
 }
 
-/// The first of ten runs in which the programs missed nothing and nobody else held the device at dd's last close. That a bio was
-/// passed over nothing tells but its absence, so what is exact is part of the question.
+/// The first of ten runs in which the programs missed nothing and no other program held the device at dd's last close. That a bio was
+/// passed over nothing says but its absence, so what is exact is part of the question.
 fn whole(run: impl Fn() -> (Value, String), is_whole: impl Fn(&Value, &str) -> bool) -> (Value, String) {
     let _turn = Turn::Bpf.take();
     first_right(10, || {
@@ -145,15 +145,15 @@ fn sixty_four_devices_are_counted_at_once() {
         assert_eq!(run.status_code, Some(0), "{}", run.stderr);
         (serde_json::from_str(&run.stderr).unwrap(), run.stderr)
     };
-    let reads = |seen: &Value| -> u64 {
-        let bios = seen["block_layer"]["bios"].as_array().unwrap().iter();
+    let reads = |shown: &Value| -> u64 {
+        let bios = shown["block_layer"]["bios"].as_array().unwrap().iter();
         let own = bios.filter(|bio| bio["op"] == "read" && bio["task"] == "child");
         own.map(|bio| bio["bytes"].as_u64().unwrap()).sum()
     };
     whole(run, |document, _| {
-        let found = document["devices"].as_array().unwrap();
-        assert_eq!(found.len(), 64);
-        (1_u64..).zip(found.iter().zip(&devices)).all(|(place, (seen, device))| {
+        let counted = document["devices"].as_array().unwrap();
+        assert_eq!(counted.len(), 64);
+        (1_u64..).zip(counted.iter().zip(&devices)).all(|(place, (seen, device))| {
             let bytes = reads(seen);
             assert!(seen["device"] == device.name() && bytes <= place * 4096, "{place}: {seen:#}");
             bytes == place * 4096 && seen["block_layer"]["lost"] == 0
@@ -215,8 +215,14 @@ fn a_watched_dd_is_judged_as_rdsk_dd_is() {
                 assert_eq!(told["flush"]["error"], Value::Null, "{told}");
                 let took_ns = told["flush"]["took_ns"].as_u64().unwrap();
                 let ours = by_us();
-                ensure(codes == [&ours], || format!("{operands}: {ours} by rdsk dd: {told:#}"))?;
-                ensure(expected.is_none_or(|code| ours == code), || format!("{operands}: {ours}"))?;
+                // What other programs do to the disk below in one of the two runs alone is in that one's verdict.
+                let is_disturbed = |code: &Value| code == "disturbed";
+                ensure(
+                    codes == [&ours] || codes.iter().chain([&&ours]).any(|code| is_disturbed(code)),
+                    || format!("{operands}: {ours} by rdsk dd: {told:#}"),
+                )?;
+                let is_expected = |code| ours == code || is_disturbed(&ours);
+                ensure(expected.is_none_or(is_expected), || format!("{operands}: {ours}"))?;
                 ensure(expected.is_none() || took_ns > 0, || format!("{operands}: {took_ns} ns"))
             });
         }

@@ -126,12 +126,12 @@ fn programs_count_what_the_kernel_counts() {
     // On some machines the kernel passes over a tracepoint once in some ten thousand events.
     let is_whole = |object: &Value| {
         let requests = object["block_layer"]["requests"].as_array().unwrap();
-        let all: u64 = requests.iter().map(|one| one["count"].as_u64().unwrap()).sum();
+        let counted: u64 = requests.iter().map(|request| request["count"].as_u64().unwrap()).sum();
         let latency = &object["block_layer"]["device_latency_ns"];
         assert!(latency["p50"].as_u64() <= latency["max"].as_u64(), "{object}");
         object["block_layer"]["lost"] == 0
-            && object["diskstat"]["read_ios"] == all
-            && all >= 100
+            && object["diskstat"]["read_ios"] == counted
+            && counted >= 100
             && latency["count"].as_u64() >= object["diskstat"]["read_ios"].as_u64()
     };
     first_right(10, || {

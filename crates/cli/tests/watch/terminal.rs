@@ -29,12 +29,12 @@ impl Terminal {
         let size = Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).unwrap();
         let drawn = Arc::new(Mutex::new(Vec::new()));
-        let (mut reader, all) = (master.try_clone().unwrap(), Arc::clone(&drawn));
+        let (mut reader, screen) = (master.try_clone().unwrap(), Arc::clone(&drawn));
         std::thread::spawn(move || {
             let mut some = [0; 4096];
             // The read fails when the last other end is closed.
             while let Ok(length @ 1..) = reader.read(&mut some) {
-                all.lock().unwrap().extend_from_slice(&some[..length]);
+                screen.lock().unwrap().extend_from_slice(&some[..length]);
             }
         });
         Self { keys: master, other_end: other_end.into(), drawn }
@@ -125,7 +125,7 @@ fn a_signal_ends_it_and_the_terminal_is_as_before() {
     }
 }
 
-/// The key of a terminal reaches the command without us; a signal that somebody sends to us does not.
+/// The key of a terminal reaches the command without us; a signal that a program sends to us does not.
 #[test]
 fn a_command_in_front_of_a_terminal_gets_each_interrupt_once() {
     let directory = tempfile::tempdir().unwrap();

@@ -93,19 +93,19 @@ impl Pages {
 
     /// Whether a buffer of a range is dirty or being written, which decides whether direct I/O may bypass the cache.
     pub(super) fn unsafe_in(&self, range: &Range<u64>) -> Unsafe {
-        let mut seen = Unsafe::Nothing;
+        let mut state = Unsafe::Nothing;
         if self.unsafe_pages == 0 {
-            return seen;
+            return state;
         }
         for page in range.clone().filter_map(|index| self.pages.get(&index)) {
             if page.writing {
                 return Unsafe::Writing;
             }
             if page.dirty {
-                seen = Unsafe::Dirty;
+                state = Unsafe::Dirty;
             }
         }
-        seen
+        state
     }
 
     /// Takes the first dirty buffer of a range and its dirty successors in it, at most `most`, for one write request.

@@ -26,16 +26,6 @@ pub(super) struct Queued {
     pub(super) made_ns: u64,
 }
 
-/// Whether write-behind submits requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Flow {
-    /// As long as there is room.
-    #[default]
-    Open,
-    /// Not until the queue is below its limit again.
-    Paused,
-}
-
 /// What a stream of buffered reads has requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ahead {
@@ -55,7 +45,8 @@ pub(super) struct LunState {
     pub(super) waiting: VecDeque<RequestId>,
     pub(super) active: usize,
     pub(super) pages: Pages,
-    pub(super) flow: Flow,
+    /// Whether write-behind submits no request until the queue is below its limit again.
+    pub(super) is_paused: bool,
     pub(super) timer_armed: bool,
     /// Calls that found the queue full.
     pub(super) starved: VecDeque<CallSlot>,
@@ -164,10 +155,10 @@ impl Host {
     pub(super) fn write_behind(&mut self, lun: usize) {
         loop {
             let state = &mut self.luns[lun];
-            if state.flow == Flow::Paused && state.queued() >= self.params.queue_limit {
+            if state.is_paused && state.queued() >= self.params.queue_limit {
                 return;
             }
-            state.flow = Flow::Open;
+            state.is_paused = false;
             let Some(oldest_ns) = state.pages.oldest_ns() else { return };
             let due_ns = oldest_ns.saturating_add(self.params.write_behind_ns);
             let much = state.pages.dirty_pages * self.params.buffer_bytes > self.params.write_behind_bytes;
@@ -179,7 +170,7 @@ impl Host {
                 return;
             }
             if !self.has_room(lun) {
-                self.luns[lun].flow = Flow::Paused;
+                self.luns[lun].is_paused = true;
                 return;
             }
             let most = self.params.merge_bytes / self.params.buffer_bytes;

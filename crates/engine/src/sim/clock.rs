@@ -1,4 +1,4 @@
-//! The virtual clock of simulated hosts. It advances only when somebody sleeps or an event happens.
+//! The virtual clock of simulated hosts. It advances only when a program sleeps or an event happens.
 
 use rdsk_disk::SharedLab;
 use rdsk_model::{Clock, StopFlag};

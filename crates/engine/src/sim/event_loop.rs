@@ -32,7 +32,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Makes the windows wide enough for this time to lie in one of them. Nobody knows beforehand how long a virtual visit
+    /// Makes the windows wide enough for this time to lie in one of them. It is unknown beforehand how long a virtual visit
     /// takes, so they are merged in pairs as long as there are too many.
     fn widen_to(&mut self, at_ns: u64) {
         let width_ns = widened_to(self.width_ns, at_ns);
@@ -99,7 +99,7 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         Self { clock, job, first_reader, begin_ns, streams, totals, pending: HashMap::new() }
     }
 
-    /// Lets the streams run until nothing is in flight or to come; returns why they were told to stop, if they were.
+    /// Lets the streams run until nothing is in flight or to come; returns why they were asked to stop, if they were.
     pub(super) fn run(&mut self, control: &mut dyn Control) -> Option<Ended> {
         let (lab, begin_ns) = (&self.clock.lab, self.begin_ns);
         let stop_at_ns = begin_ns.saturating_add(self.job.limits.max_elapsed_ns);

@@ -12,7 +12,7 @@ use rdsk_disk::{Call, Done, LunId, Operation, Route, Stability};
 use rdsk_model::{CacheState, Clock as _, ColdCheck, CpuTime, EngineKind, IoError, Op, PageCacheState, Sync};
 use std::sync::Arc;
 
-/// Streams of one open that the hosts' read-ahead can tell apart.
+/// Streams of one open that the hosts' read-ahead can distinguish.
 const STREAMS_PER_OPEN: usize = 1 << 16;
 
 /// A session of the simulated engine.

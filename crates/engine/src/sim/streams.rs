@@ -51,7 +51,7 @@ impl<'a> Stream<'a> {
             lun,
             places: places.get(placement.target_position).cloned().flatten(),
             offsets,
-            positions: PositionSource::of(job),
+            positions: PositionSource::new(job),
             block_bytes: workload.block_bytes,
             full_ops,
             tail_bytes,

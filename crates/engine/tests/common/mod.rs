@@ -153,7 +153,7 @@ pub(crate) fn visit_with(
     Ok((prepared, run, settled))
 }
 
-/// Whether somebody uses the target, as a program that another test starts does, which has our descriptors until it executes.
+/// Whether a program uses the target, as a program that another test starts does, which has our descriptors until it executes.
 fn is_in_use(error: &EngineError) -> bool {
     matches!(error, EngineError::Target(TargetError::Refused(refusal)) if refusal.code == "in-use")
 }
@@ -183,7 +183,7 @@ impl Control for FirstIo {
         if progress.ops > 0
             && let Some(said) = self.0.take()
         {
-            // Nobody listens any more where the flag is raised without it.
+            // None listens any more where the flag is raised without it.
             let _ = said.send(());
         }
         Flow::Continue

@@ -36,16 +36,16 @@ pub(super) fn entries(document: &mut Document, notes: &mut Notes) -> Vec<Entry> 
     let hosts = host_names(&clients);
     let of_jobs = std::mem::take(&mut document.jobs).into_iter().map(|job| (job, None, Source::Local));
     let of_clients = clients.into_iter().zip(hosts).map(|(job, host)| (job, host, Source::Client));
-    let all: Vec<(Job, Option<String>, Source)> = of_jobs.chain(of_clients).collect();
+    let jobs: Vec<(Job, Option<String>, Source)> = of_jobs.chain(of_clients).collect();
     let kind = |job: &Job, host: &Option<String>| {
         (host.clone(), job.jobname.clone(), words(&job.options).collect::<Vec<_>>())
     };
     let mut alike: HashMap<_, u32> = HashMap::new();
-    for (job, host, _) in &all {
+    for (job, host, _) in &jobs {
         *alike.entry(kind(job, host)).or_default() += 1;
     }
-    let mut entries: Vec<Entry> = Vec::with_capacity(all.len());
-    for (job, host, source) in all {
+    let mut entries: Vec<Entry> = Vec::with_capacity(jobs.len());
+    for (job, host, source) in jobs {
         let is_grouped = alike[&kind(&job, &host)] == 1;
         entries.push(entry(job, host, source, &document.global_options, is_grouped));
     }
@@ -108,7 +108,7 @@ fn sums(entries: &[Entry]) -> Vec<Entry> {
     several.map(|group| sum(&format!("{}#sum", group[0].name), added(group), group)).collect()
 }
 
-/// Whether the times of jobs have a part in common, as far as fio tells when they began.
+/// Whether the times of jobs have a part in common, as far as fio says when they began.
 fn ran_together(group: &[&Entry]) -> bool {
     let runtime = |job: &Job| directions(job).map(|direction| direction.runtime).max().unwrap_or(0);
     let times = group.iter().filter_map(|entry| {
@@ -133,8 +133,10 @@ fn sum(name: &str, job: Job, members: &[&Entry]) -> Entry {
 
 /// fio's sum of all hosts. It adds up whatever it has, and divides by the longest time: none of jobs that waited for each other.
 fn sum_of_hosts(total: Job, entries: &[Entry], notes: &mut Notes) -> Option<Entry> {
-    let moved: Vec<&Entry> =
-        entries.iter().filter(|entry| directions(&entry.job).any(|one| one.total_ios > 0)).collect();
+    let moved: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| directions(&entry.job).any(|direction| direction.total_ios > 0))
+        .collect();
     let mut groups: HashMap<&Option<String>, u32> = HashMap::new();
     let is_one_group = moved
         .iter()
@@ -158,7 +160,7 @@ fn directions(job: &Job) -> impl Iterator<Item = &Direction> {
 
 /// The figures of jobs that ran side by side, over the time of the longest, as fio adds up a group.
 fn added(group: &[&Entry]) -> Job {
-    let of = |which: fn(&Job) -> Option<&Direction>| {
+    let sum_of = |which: fn(&Job) -> Option<&Direction>| {
         let parts = group.iter().filter_map(|entry| which(&entry.job)).filter(|part| part.total_ios > 0);
         let parts: Vec<&Direction> = parts.collect();
         (parts.len() > 1).then(|| added_direction(&parts))
@@ -167,17 +169,17 @@ fn added(group: &[&Entry]) -> Job {
     Job {
         error: group.iter().map(|entry| entry.job.error).find(|&error| error != 0).unwrap_or(0),
         total_err: 0,
-        read: of(|job| job.read.as_ref()),
-        write: of(|job| job.write.as_ref()),
+        read: sum_of(|job| job.read.as_ref()),
+        write: sum_of(|job| job.write.as_ref()),
         trim: None,
-        mixed: of(|job| job.mixed.as_ref()),
+        mixed: sum_of(|job| job.mixed.as_ref()),
         sync: (!syncs.is_empty()).then(|| added_syncs(&syncs)),
         ..group[0].job.clone()
     }
 }
 
 fn added_direction(parts: &[&Direction]) -> Direction {
-    let all =
+    let sum =
         |which: fn(&Direction) -> u64| parts.iter().map(|part| which(part)).fold(0, u64::saturating_add);
     let counted = |which: fn(&Direction) -> &Latencies| {
         added_latencies(
@@ -185,10 +187,10 @@ fn added_direction(parts: &[&Direction]) -> Direction {
         )
     };
     Direction {
-        io_bytes: all(|part| part.io_bytes),
-        total_ios: all(|part| part.total_ios),
-        short_ios: all(|part| part.short_ios),
-        drop_ios: all(|part| part.drop_ios),
+        io_bytes: sum(|part| part.io_bytes),
+        total_ios: sum(|part| part.total_ios),
+        short_ios: sum(|part| part.short_ios),
+        drop_ios: sum(|part| part.drop_ios),
         runtime: parts.iter().map(|part| part.runtime).max().unwrap_or(0),
         clat_ns: counted(|part| &part.clat_ns),
         lat_ns: counted(|part| &part.lat_ns),

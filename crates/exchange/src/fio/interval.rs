@@ -27,7 +27,7 @@ fn goes_on(earlier: &Value, later: &Value) -> bool {
         return false;
     }
     let (before, after) = (jobs(earlier), jobs(later));
-    let has_same = |key: &str| before.iter().zip(after).all(|(one, other)| one.get(key) == other.get(key));
+    let has_same = |key: &str| before.iter().zip(after).all(|(job, other)| job.get(key) == other.get(key));
     if before.len() != after.len()
         || before.is_empty()
         || !["jobname", "job options"].iter().all(|key| has_same(key))
@@ -37,7 +37,7 @@ fn goes_on(earlier: &Value, later: &Value) -> bool {
     if before.iter().any(|job| job.get("job_start").is_some()) {
         return has_same("job_start") && elapsed_s(earlier) <= elapsed_s(later);
     }
-    let Some([first, second]) = ended_ms(earlier).zip(ended_ms(later)).map(|(one, other)| [one, other])
+    let Some([first, second]) = ended_ms(earlier).zip(ended_ms(later)).map(|(first, second)| [first, second])
     else {
         return false;
     };

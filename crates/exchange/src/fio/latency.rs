@@ -13,12 +13,12 @@ pub(super) enum Clock {
     Completion,
 }
 
-/// The latencies of a direction, all figures of one clock: of the total if fio tells how it is distributed, else of the
+/// The latencies of a direction, all figures of one clock: of the total if fio says how it is distributed, else of the
 /// completion. `None` where fio took no times.
-pub(super) fn of(direction: &Direction) -> Option<(Latency, Clock)> {
+pub(super) fn of_direction(direction: &Direction) -> Option<(Latency, Clock)> {
     let (total, completion) = (&direction.lat_ns, &direction.clat_ns);
-    let count = |one: &Latencies| count(one, direction);
-    let is_shaped = |one: &Latencies| !(one.percentile.is_empty() && one.bins.is_empty());
+    let count = |latencies: &Latencies| count(latencies, direction);
+    let is_shaped = |latencies: &Latencies| !(latencies.percentile.is_empty() && latencies.bins.is_empty());
     let is_total = count(total) > 0 && (is_shaped(total) || count(completion) == 0 || !is_shaped(completion));
     let (chosen, clock) = if is_total { (total, Clock::Total) } else { (completion, Clock::Completion) };
     let count = count(chosen);
@@ -118,7 +118,7 @@ mod tests {
 
     fn chosen(total: Latencies, completion: Latencies) -> Option<(Option<u64>, Clock)> {
         let direction = Direction { lat_ns: total, clat_ns: completion, ..Direction::default() };
-        of(&direction).map(|(latency, clock)| (latency.p50, clock))
+        of_direction(&direction).map(|(latency, clock)| (latency.p50, clock))
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn percentiles_need_their_samples() {
-        let all = [
+        let shares = [
             ("50.000000", 50),
             ("90.000000", 90),
             ("99.000000", 99),
@@ -154,8 +154,9 @@ mod tests {
             ("99.990000", 9999),
             ("x", 1),
         ];
-        let latency =
-            |count| super::latency(&latencies(count, &all, &[]), count, |p| Histogram::has_enough(count, p));
+        let latency = |count| {
+            super::latency(&latencies(count, &shares, &[]), count, |p| Histogram::has_enough(count, p))
+        };
         assert_eq!((latency(19).p50, latency(20).p50), (None, Some(50)));
         assert_eq!((latency(999).p99, latency(1000).p99), (None, Some(99)));
         assert_eq!((latency(99_999).p9999, latency(100_000).p9999), (None, Some(9999)));
@@ -164,14 +165,14 @@ mod tests {
 
     #[test]
     fn a_percentile_of_syncs_needs_five_above_it() {
-        let all = [("50.000000", 50), ("99.000000", 99), ("99.900000", 999)];
-        let of = |count| of_syncs(&Syncs { total_ios: 0, lat_ns: latencies(count, &all, &[]) });
-        let shown = |count| of(count).map(|latency| (latency.p50, latency.p99, latency.p999));
+        let shares = [("50.000000", 50), ("99.000000", 99), ("99.900000", 999)];
+        let latency_of = |count| of_syncs(&Syncs { total_ios: 0, lat_ns: latencies(count, &shares, &[]) });
+        let shown = |count| latency_of(count).map(|latency| (latency.p50, latency.p99, latency.p999));
         assert_eq!(shown(499), Some((Some(50), None, None)));
         assert_eq!(shown(500), Some((Some(50), Some(99), None)));
         assert_eq!(shown(5000), Some((Some(50), Some(99), Some(999))));
-        assert_eq!(of(0), None);
-        let uncounted = Latencies { count: None, ..latencies(0, &all, &[]) };
+        assert_eq!(latency_of(0), None);
+        let uncounted = Latencies { count: None, ..latencies(0, &shares, &[]) };
         let of_old = of_syncs(&Syncs { total_ios: 600, lat_ns: uncounted });
         assert_eq!(of_old.map(|latency| (latency.count, latency.p99)), Some((600, Some(99))));
     }

@@ -4,18 +4,15 @@
 mod document;
 mod entries;
 mod explain;
-mod format;
 mod interval;
 mod job;
 mod latency;
 mod notes;
 mod options;
 mod run;
-mod samples;
-mod sizes;
 mod version;
 
 pub(crate) use document::VERSION;
-pub(crate) use format::other_format;
 pub(crate) use interval::whole_runs;
 pub(crate) use run::record;
+pub(crate) use version::other_format;

@@ -1,7 +1,7 @@
 //! What a reader of fio's figures would take for something else, in sentences, each with the jobs that it is about.
 
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::words::{list, plural};
+use rdsk_analysis::words::few;
 use std::collections::HashSet;
 
 /// Jobs that are named before the others are only counted.
@@ -10,28 +10,23 @@ const MAX_NAMED: usize = 4;
 /// Sentences as they come up, and the job that each is about.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    found: Vec<(String, String)>,
+    notes: Vec<(String, String)>,
 }
 
 impl Notes {
     pub(super) fn add(&mut self, job: &str, text: impl Into<String>) {
-        self.found.push((text.into(), job.to_owned()));
+        self.notes.push((text.into(), job.to_owned()));
     }
 
     /// Each sentence once, behind the names of its jobs, each of which may have several parts.
     pub(super) fn sentences(self) -> Vec<String> {
         let mut once = HashSet::new();
-        let distinct = self.found.into_iter().filter(|note| once.insert(note.clone()));
-        by_key(distinct).into_iter().map(|(text, jobs)| format!("{}: {text}", named(&jobs))).collect()
+        let distinct = self.notes.into_iter().filter(|note| once.insert(note.clone()));
+        by_key(distinct)
+            .into_iter()
+            .map(|(text, jobs)| format!("{}: {text}", few(&jobs, MAX_NAMED, "other")))
+            .collect()
     }
-}
-
-fn named(jobs: &[String]) -> String {
-    let mut shown: Vec<String> = jobs.iter().take(MAX_NAMED).cloned().collect();
-    if jobs.len() > MAX_NAMED {
-        shown.push(plural((jobs.len() - MAX_NAMED) as u64, "other"));
-    }
-    list(&shown)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The options of a job: what they say of its workload, with fio's own defaults. It reads no figure.
 
 use super::document::OptionTexts;
-use super::sizes;
 use rdsk_model::{EngineKind, IoPath, Op, Pattern, Sync};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -42,8 +41,8 @@ impl Options<'_> {
 
     /// The text of the first of these names that is given; different names are one option.
     fn text(&self, names: &[&str]) -> Option<String> {
-        let of = |options: &OptionTexts| names.iter().find_map(|name| options.get(*name).map(as_text));
-        of(self.job).or_else(|| of(self.global))
+        let given_in = |options: &OptionTexts| names.iter().find_map(|name| options.get(*name).map(as_text));
+        given_in(self.job).or_else(|| given_in(self.global))
     }
 
     /// A switch, which is on when it stands alone.
@@ -56,7 +55,7 @@ impl Options<'_> {
     }
 
     fn size(&self, names: &[&str]) -> Option<u64> {
-        sizes::bytes(&self.text(names)?, self.has_si_units())
+        bytes_in(&self.text(names)?, self.has_si_units())
     }
 
     fn has_si_units(&self) -> bool {
@@ -132,7 +131,7 @@ impl Options<'_> {
         let index = if op == Op::Read { 0 } else { 1.min(sizes.len() - 1) };
         match sizes[index].trim() {
             "" => Some(DEFAULT_BLOCK_BYTES),
-            size => sizes::bytes(size, self.has_si_units()).filter(|&size| size > 0),
+            size => bytes_in(size, self.has_si_units()).filter(|&size| size > 0),
         }
     }
 
@@ -283,6 +282,33 @@ fn as_text(value: &Value) -> String {
     }
 }
 
+/// The bytes of a text such as `4k`, `1MiB` or `0x1000`; `None` for a percentage, an expression, and whatever else is no size.
+///
+/// By default `k` and `kb` are 1024 and `Ki` and `KiB` are 1000: fio keeps old job files as they were, and its `kb_base=1000`
+/// turns that round (fio's documentation, kb_base).
+pub(super) fn bytes_in(text: &str, has_si_units: bool) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    if let Some(digits) = text.strip_prefix("0x") {
+        return u64::from_str_radix(digits, 16).ok();
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let number: u64 = digits.parse().ok()?;
+    let unit = unit.strip_suffix('b').unwrap_or(unit);
+    let (letter, has_i) = unit.strip_suffix('i').map_or((unit, false), |letter| (letter, true));
+    let power = match letter {
+        "" if !has_i => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        "p" => 5,
+        _ => return None,
+    };
+    let base: u64 = if has_i == has_si_units { 1024 } else { 1000 };
+    number.checked_mul(base.checked_pow(power)?)
+}
+
 #[cfg(test)]
 mod tests {
     #![expect(
@@ -293,7 +319,6 @@ mod tests {
         clippy::needless_pass_by_value,
         reason = "a table of expected values reads better without ampersands"
     )]
-
     use super::*;
 
     fn texts(line: &str) -> OptionTexts {
@@ -382,12 +407,12 @@ mod tests {
 
     #[test]
     fn targets_by_name() {
-        fn of(options: &Options<'_>) -> Vec<String> {
+        fn targets_of(options: &Options<'_>) -> Vec<String> {
             options.targets("job")
         }
-        check("filename=/dev/sda:/dev/sdb", of, vec!["/dev/sda".to_owned(), "/dev/sdb".into()]);
-        check("filename=a\\:b directory=/mnt/", of, vec!["/mnt/a:b".to_owned()]);
-        check("directory=/mnt", of, vec!["/mnt/job.*".to_owned()]);
+        check("filename=/dev/sda:/dev/sdb", targets_of, vec!["/dev/sda".to_owned(), "/dev/sdb".into()]);
+        check("filename=a\\:b directory=/mnt/", targets_of, vec!["/mnt/a:b".to_owned()]);
+        check("directory=/mnt", targets_of, vec!["/mnt/job.*".to_owned()]);
         let (none, directory) = (OptionTexts::new(), texts("directory=/mnt"));
         let named = |job, are_whole, name| Options { job, global: &none, are_whole }.targets(name);
         assert_eq!(named(&none, true, "/dev/sdb"), ["/dev/sdb"]);
@@ -409,9 +434,9 @@ mod tests {
 
     #[test]
     fn jobs_share_what_is_the_same() {
-        let (one, other) = (texts("rw=read filename=a"), texts("rw=read filename=b"));
-        assert_eq!(common([&one, &other]), (texts("rw=read"), false));
-        assert_eq!(common([&one, &one]), (one.clone(), true));
+        let (first, other) = (texts("rw=read filename=a"), texts("rw=read filename=b"));
+        assert_eq!(common([&first, &other]), (texts("rw=read"), false));
+        assert_eq!(common([&first, &first]), (first.clone(), true));
     }
 
     #[test]
@@ -432,5 +457,28 @@ mod tests {
         let options = Options { job: &job, global: &global, are_whole: true };
         assert_eq!((options.block_bytes(Op::Read), options.job_count()), (Some(1 << 20), Some(2)));
         assert_eq!(words(&global).collect::<Vec<_>>(), ["--bs=4k", "--numjobs=4", "--thread"]);
+    }
+
+    #[test]
+    fn letters_mean_what_fio_means() {
+        for (text, plain, si) in [
+            ("512", Some(512), Some(512)),
+            ("512b", Some(512), Some(512)),
+            ("4k", Some(4096), Some(4000)),
+            ("4KB", Some(4096), Some(4000)),
+            ("4Ki", Some(4000), Some(4096)),
+            ("4KiB", Some(4000), Some(4096)),
+            ("2g", Some(2 << 30), Some(2_000_000_000)),
+            ("0x1000", Some(4096), Some(4096)),
+            ("10%", None, None),
+            ("(4*1024)", None, None),
+            ("", None, None),
+            ("k", None, None),
+            ("i", None, None),
+            ("20000p", None, None),
+            ("99999999999999999999", None, None),
+        ] {
+            assert_eq!((bytes_in(text, false), bytes_in(text, true)), (plain, si), "{text}");
+        }
     }
 }

@@ -8,7 +8,6 @@ use super::notes::Notes;
 use super::options::{Options, words};
 use super::version::{Version, in_units_of_3};
 use crate::error::ImportError;
-use crate::typed::typed;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::words::{bytes, nanos, plural};
 use rdsk_model::{
@@ -29,7 +28,10 @@ const MAX_JOBS: usize = 4096;
 pub(crate) fn record(mut document: Value, reports: usize) -> Result<Record, ImportError> {
     let hash = fnv(document.to_string().as_bytes());
     in_units_of_3(&mut document)?;
-    let mut document: Document = typed(TOOL, document)?;
+    let mut document: Document = serde_path_to_error::deserialize(document).map_err(|error| {
+        let (path, why) = (error.path().to_string(), error.into_inner().to_string());
+        ImportError::Key { program: TOOL, path, why }
+    })?;
     let count = document.jobs.len() + document.client_stats.len();
     if count == 0 {
         return Err(ImportError::NoJobs);
@@ -37,7 +39,7 @@ pub(crate) fn record(mut document: Value, reports: usize) -> Result<Record, Impo
     if document.jobs.len() > MAX_JOBS {
         return Err(ImportError::ManyJobs { count, most: MAX_JOBS });
     }
-    let times = Times::of(&document);
+    let times = Times::told_in(&document);
     let error = error(document.jobs.iter().chain(&document.client_stats));
     let command = command(&document);
     let Run { targets, cells, mut notes, .. } = all_jobs(&mut document);
@@ -61,29 +63,22 @@ pub(crate) fn record(mut document: Value, reports: usize) -> Result<Record, Impo
     let mut record = Record {
         schema: SCHEMA.into(),
         id: Ulid::from_parts(times.started_ms, hash).to_string(),
-        label: None,
         command,
         rdsk_version: env!("CARGO_PKG_VERSION").into(),
         source: Some(Source { tool: TOOL.into(), version: Some(document.version.clone()) }),
         started_at: times.started_at(),
         elapsed_ns: times.elapsed_ns,
-        simulated_ns: None,
-        seed: None,
         status: if error.is_some() { Status::Failed } else { Status::Complete },
         error,
-        host: None,
         targets,
         observer: ObserverFacts {
             source: EvidenceSource::None,
             why_not_higher: Some("fio's document has none for a job".into()),
-            lost_events: 0,
-            cost_ns_per_io: None,
+            ..ObserverFacts::default()
         },
         cells,
-        sustained: Vec::new(),
-        copies: Vec::new(),
-        findings: Vec::new(),
         notes: notes.sentences(),
+        ..Record::default()
     };
     record.findings = rdsk_finding::findings(&Analysis::of(&record));
     Ok(record)
@@ -118,16 +113,19 @@ impl Run {
             Options { job: &entry.options, global: &document.global_options, are_whole: entry.are_whole };
         let indices: Vec<u32> = entry.targets.iter().map(|name| self.target(name)).collect();
         let none = Direction::default();
-        let of = |op: Op| match op {
+        let direction_of = |op: Op| match op {
             Op::Read => job.read.as_ref().unwrap_or(&none),
             Op::Write => job.write.as_ref().unwrap_or(&none),
         };
-        let ran: Vec<Op> = [Op::Read, Op::Write].into_iter().filter(|&op| of(op).total_ios > 0).collect();
+        let ran: Vec<Op> =
+            [Op::Read, Op::Write].into_iter().filter(|&op| direction_of(op).total_ios > 0).collect();
         let parts: Vec<(Op, &Direction)> = match unified(job) {
             Some(sum) => self.of_sum(entry, options).map(|op| (op, sum)).into_iter().collect(),
             // A job that did nothing shows that it was to do something.
-            None if ran.is_empty() && !entry.is_sum => options.ops().iter().map(|&op| (op, of(op))).collect(),
-            None => ran.iter().map(|&op| (op, of(op))).collect(),
+            None if ran.is_empty() && !entry.is_sum => {
+                options.ops().iter().map(|&op| (op, direction_of(op))).collect()
+            }
+            None => ran.iter().map(|&op| (op, direction_of(op))).collect(),
         };
         // fio syncs what it writes.
         let synced = parts.iter().map(|&(op, _)| op).max();
@@ -169,12 +167,12 @@ impl Run {
             let count = plural(syncs.count, "sync");
             self.notes.add(
                 name,
-                format!("{count}{mean} have no cell: no read or write of the job is in the document"),
+                format!("{count}{mean} have no test: no read or write of the job is in the document"),
             );
         }
         if let Some(trim) = job.trim.as_ref().filter(|trim| trim.total_ios > 0) {
             let (count, size) = (plural(trim.total_ios, "trim"), bytes(trim.io_bytes));
-            self.notes.add(name, format!("{count} of {size} have no cell: rdsk knows reads and writes"));
+            self.notes.add(name, format!("{count} of {size} have no test: rdsk knows reads and writes"));
         }
         if job.total_err > 0 {
             let count = plural(job.total_err, "I/O");
@@ -244,14 +242,14 @@ struct Times {
 
 impl Times {
     /// The document is written at the end, and `elapsed` counts whole seconds until then.
-    fn of(document: &Document) -> Self {
+    fn told_in(document: &Document) -> Self {
         let jobs = || document.jobs.iter().chain(&document.client_stats);
         let seconds = jobs().map(|job| job.elapsed).max().unwrap_or(0);
         // The document of several hosts has no elapsed time; the longest job is the least that it took.
         let longest_ms = jobs()
             .flat_map(|job| [&job.read, &job.write, &job.trim, &job.mixed])
             .flatten()
-            .map(|one| one.runtime)
+            .map(|direction| direction.runtime)
             .max();
         let elapsed_ms = seconds.saturating_mul(1000);
         let elapsed_ms = if seconds > 0 { elapsed_ms } else { longest_ms.unwrap_or(0) };

@@ -1,5 +1,5 @@
 //! Which fio wrote a document, and what that means for its figures: fio 2 in its own units is turned into fio 3, and samples of
-//! groups have been sums since 3.14. It reads no option.
+//! groups have been sums since 3.14; and what fio prints in other formats than JSON, so that a refusal can name it. It reads no option.
 
 use crate::error::ImportError;
 use serde_json::{Map, Value};
@@ -126,6 +126,28 @@ fn thousandfold(latencies: &mut Value) {
     }
 }
 
+/// The refusal of a text that fio printed in another format; `None` for a text that is not fio's.
+pub(crate) fn other_format(text: &str) -> Option<ImportError> {
+    let format = match () {
+        () if text.lines().any(is_terse) => "terse",
+        () if text.lines().any(is_normal) => "normal",
+        () => return None,
+    };
+    Some(ImportError::FioFormat { format })
+}
+
+/// `3;fio-3.33;job;0;0;…`: the version of the format, that of fio, and a hundred figures (fio's documentation, terse output).
+fn is_terse(line: &str) -> bool {
+    let mut fields = line.split(';');
+    let is_version = fields.next().is_some_and(|field| matches!(field, "2" | "3" | "4" | "5"));
+    is_version && fields.next().is_some_and(|field| field.starts_with("fio-"))
+}
+
+/// `job: (groupid=0, jobs=1): err= 0: pid=1: Sat Nov 21 …`, the head of the figures of a job.
+fn is_normal(line: &str) -> bool {
+    line.contains(": (groupid=") && line.contains(": err=")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,5 +199,22 @@ mod tests {
             "it is of fio-2.18, and in which units that counts is not known; rdsk reads fio 2 and 3"
         );
         assert!(said("fio-1.59", kib).starts_with("it is of fio-1.59, "));
+    }
+
+    #[test]
+    fn formats_are_told_by_their_lines() {
+        for (text, format) in [
+            ("fio: note\n3;fio-3.33;randread;0;0;24576;1\n", Some("terse")),
+            (
+                "r: (g=0): rw=randread\nfio-3.33\n\nr: (groupid=0, jobs=1): err= 0: pid=7: Sat\n",
+                Some("normal"),
+            ),
+            ("3;fish-3.33;x\n(groupid=\nhello", None),
+            ("", None),
+        ] {
+            let told = other_format(text).map(|error| error.to_string());
+            assert_eq!(told.is_some(), format.is_some(), "{text}");
+            assert!(told.is_none_or(|told| format.is_some_and(|format| told.contains(format))), "{text}");
+        }
     }
 }

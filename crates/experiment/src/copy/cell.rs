@@ -1,18 +1,19 @@
 //! One end of a copy as a cell: the sums over its runs are those of every cell, and whose the counters are that both ends share is
-//! decided here. It judges nothing.
+//! decided here; and the times of a copy without those in which this process did not run: it was stopped, or the machine was. It judges
+//! nothing.
 
-use super::pauses::Pauses;
 use crate::cell_result::ResultContext;
 use crate::cell_totals::CellTotals;
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_dd::{Calls, Failure};
-use rdsk_engine::{Ended, Prepared, Run, Settled};
+use rdsk_engine::{Ended, Gap, Prepared, Run, Settled};
 use rdsk_model::{
-    Bio, Cell, CellRecord, CopyRun, CpuTime, DeviceEvidence, EngineKind, Estimate, Experiment, Extent,
-    ExtentEvidence, IoError, IoPath, Op, PageCacheState, ReadContent, StopReason, StreamResult, Workload,
+    Bio, Cell, CellRecord, CopyRun, CpuTime, DeviceEvidence, EngineKind, Experiment, Extent, ExtentEvidence,
+    IoError, IoPath, Op, OwnGap, PageCacheState, ReadContent, StopReason, StreamResult, Workload,
     is_write_call,
 };
 use rdsk_observe::VisitEvidence;
+use rdsk_stats::Histogram;
 
 /// What one end did in one run.
 pub(super) struct Visited<'a> {
@@ -94,11 +95,7 @@ impl CellSum {
         result.bytes_per_s = totals.estimate(cell.extent, 1);
         // Calls may move less than a block.
         let each = metrics::ratio(result.bytes.unwrap_or(0), result.ops.unwrap_or(0).max(1));
-        result.ops_per_s = result.bytes_per_s.map(|rate| Estimate {
-            mean: rate.mean / each,
-            low: rate.low.map(|low| low / each),
-            high: rate.high.map(|high| high / each),
-        });
+        result.ops_per_s = result.bytes_per_s.map(|rate| rate.over(each));
         // Nothing chose an engine, looked at windows, or counted what signals interrupted.
         (result.issuing, result.windows, result.interrupted_calls) = (None, None, None);
         result.errors.truncate(1);
@@ -214,10 +211,68 @@ fn forget_writes(device: &mut DeviceEvidence) {
     (device.flushes, device.discards) = (None, None);
 }
 
+/// When a copy began, and the pauses since then.
+pub(super) struct Pauses {
+    began_ns: u64,
+    gaps: Vec<Gap>,
+}
+
+impl Pauses {
+    /// The gaps are known to a beat. Where one lies in a call, this process ran before that and after it.
+    pub(super) fn new(began_ns: u64, mut gaps: Vec<Gap>, ends: [&Calls; 2]) -> Self {
+        for gap in &mut gaps {
+            let mut long = ends.iter().flat_map(|calls| &calls.long);
+            if let Some(call) = long.find(|call| call.begin_ns < gap.end_ns && call.end_ns > gap.begin_ns) {
+                gap.begin_ns = gap.begin_ns.max(call.begin_ns);
+                gap.end_ns = gap.end_ns.min(call.end_ns);
+            }
+        }
+        Self { began_ns, gaps }
+    }
+
+    /// How long this process ran between two readings of the clock.
+    pub(super) fn between(&self, begin_ns: u64, end_ns: u64) -> u64 {
+        let overlap = |gap: &Gap| gap.end_ns.min(end_ns).saturating_sub(gap.begin_ns.max(begin_ns));
+        end_ns.saturating_sub(begin_ns).saturating_sub(self.gaps.iter().map(overlap).sum())
+    }
+
+    /// The same since the copy began.
+    pub(super) fn since_start(&self, at_ns: u64) -> u64 {
+        self.between(self.began_ns, at_ns)
+    }
+
+    /// The time in the calls of one end.
+    pub(super) fn in_calls(&self, calls: &Calls) -> u64 {
+        calls.spent_ns + calls.long.iter().map(|call| self.between(call.begin_ns, call.end_ns)).sum::<u64>()
+    }
+
+    /// How long each call took that moved bytes. Of one in whose time there was a pause that is not known.
+    pub(super) fn latencies(&self, calls: &Calls) -> Histogram {
+        let mut latencies = calls.latency_ns.clone();
+        for call in calls.long.iter().filter(|call| call.has_moved) {
+            let ns = call.end_ns - call.begin_ns;
+            if self.between(call.begin_ns, call.end_ns) == ns {
+                latencies.record(ns);
+            }
+        }
+        latencies
+    }
+
+    /// As a visit has them.
+    pub(super) fn as_gaps(&self) -> Vec<OwnGap> {
+        let gap = |gap: &Gap| OwnGap {
+            at_ns: self.since_start(gap.begin_ns),
+            lasts_ns: gap.end_ns - gap.begin_ns + gap.asleep_ns,
+        };
+        self.gaps.iter().map(gap).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use rdsk_analysis::fixtures::{self, with};
+    use rdsk_dd::LongCall;
     use rdsk_model::{Request, Target, VerdictCode};
 
     /// Both ends of a copy within one disk, which counts 64 MiB read and 64 MiB written; the kernel charges both to us.
@@ -257,7 +312,7 @@ mod tests {
         );
     }
 
-    /// What each call became is told by the call, also where both ends lie on one device.
+    /// What each call became is reported by the call, also where both ends lie on one device.
     #[test]
     fn bios_of_a_shared_device_belong_to_the_end_whose_call_they_are() {
         let (mut read, mut write, _) = within_one_disk(512);
@@ -323,5 +378,29 @@ mod tests {
             code(&with(read, |cell| forget_writes(&mut cell.evidence.device[0])), &targets),
             VerdictCode::Device
         );
+    }
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_pause_is_no_time_of_the_copy() {
+        let gap = |begin_ns, end_ns| Gap { begin_ns, end_ns, asleep_ns: 0 };
+        let long = |begin_ns, end_ns| LongCall { begin_ns, end_ns, has_moved: true };
+        // One was under way when the process was stopped, and one took so long by itself.
+        let calls = Calls {
+            spent_ns: 7,
+            long: vec![long(12 * S - 5, 17 * S), long(10 * S, 11 * S)],
+            ..Calls::default()
+        };
+        // The last beat before the stop came earlier than the call, and the first one after it later.
+        let gaps = vec![gap(12 * S - 100, 17 * S + 100), gap(18 * S, 19 * S)];
+        let pauses = Pauses::new(10 * S, gaps, [&calls, &Calls::default()]);
+        assert_eq!((pauses.since_start(11 * S), pauses.since_start(14 * S)), (S, 2 * S - 5));
+        assert_eq!(pauses.since_start(20 * S), 4 * S - 5);
+        assert_eq!(pauses.in_calls(&calls), 7 + S);
+        assert_eq!(pauses.latencies(&calls).count(), 1);
+        let gaps = pauses.as_gaps();
+        assert_eq!((gaps[0].at_ns, gaps[0].lasts_ns), (2 * S - 5, 5 * S + 5));
+        assert_eq!((gaps[1].at_ns, gaps[1].lasts_ns), (3 * S - 5, S));
     }
 }

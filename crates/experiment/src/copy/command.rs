@@ -1,9 +1,8 @@
 //! A command of which only the kernel's counters are known, as the cells of a copy: the verdict of what it read and of what it wrote, and
 //! the flush of what it left in memory. It starts no command, and opens a device only to flush it after the command has ended.
 
-use super::cell::{CellSum, Visited};
+use super::cell::{CellSum, Pauses, Visited};
 use super::flush::problem;
-use super::pauses::Pauses;
 use rdsk_dd::Calls;
 use rdsk_engine::MonotonicClock;
 use rdsk_model::{
@@ -21,7 +20,7 @@ use std::time::Duration;
 /// How often it is asked whether to wait for a flush any longer.
 const LOOK: Duration = Duration::from_millis(20);
 /// Reads are judged from this share on of what the read calls returned: pipes and /dev/zero return the rest, or memory does, and the
-/// counters do not tell these apart.
+/// counters do not distinguish these.
 const LEAST_READ: f64 = 0.5;
 /// Bytes charged to a command without a write call from which it wrote by a mapping. Less is an access time or the like.
 const MIN_MAPPED_BYTES: u64 = 1 << 20;

@@ -110,21 +110,7 @@ fn is_durable_each(operands: &Operands) -> bool {
     operands.output_flags.open.intersects(OFlags::DSYNC | OFlags::SYNC)
 }
 
-/// Bytes of the input that are skipped.
-pub(super) fn skipped_bytes(operands: &Operands) -> u64 {
-    total(operands.skip, operands.input_block_bytes)
-}
-
-/// Bytes of the output that are skipped.
-pub(super) fn sought_bytes(operands: &Operands) -> u64 {
-    total(operands.seek, operands.output_block_bytes)
-}
-
-/// Bytes that are read at most; `None` if all are.
-pub(super) fn counted_bytes(operands: &Operands) -> Option<u64> {
-    operands.count.map(|count| total(count, operands.input_block_bytes))
-}
-
-fn total(amount: Amount, block_bytes: u64) -> u64 {
+/// Bytes that are skipped or read at most.
+pub(super) fn total(amount: Amount, block_bytes: u64) -> u64 {
     amount.total(block_bytes).unwrap_or(u64::MAX)
 }

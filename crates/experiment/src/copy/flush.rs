@@ -1,4 +1,4 @@
-//! Makes stable what a copy left in memory, and tells how that ended. It writes nothing itself, and judges no copy.
+//! Makes stable what a copy left in memory, and says how that ended. It writes nothing itself, and judges no copy.
 
 use super::WaitFor;
 use rdsk_model::{Problem, ProblemKind, StableBy};
@@ -28,7 +28,7 @@ pub(super) enum Flushed {
     CutShort,
     /// What is open cannot be flushed: a pipe, or a file of a filesystem without that call.
     Impossible,
-    /// Not all of the data became stable. The kernel tells this to the first who asks, and to nobody afterwards.
+    /// Not all of the data became stable. The kernel shows this to the first who asks, and to none afterwards.
     Failed(Errno),
 }
 
@@ -44,7 +44,8 @@ pub(super) fn flush(
     let pieces = bytes.div_ceil(PIECE_BYTES);
     let piece = |index: u64, part, goes_on: &mut dyn FnMut(WaitFor) -> bool| {
         let start = offset.saturating_add(index * PIECE_BYTES);
-        done(goes_on, || write_out(fd, start, PIECE_BYTES, part).map_err(|error| errno_of(&error)))
+        let errno_of = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        done(goes_on, || write_out(fd, start, PIECE_BYTES, part).map_err(errno_of))
     };
     for index in 0..=pieces {
         if !goes_on(WaitFor::Flush) {
@@ -81,10 +82,6 @@ fn done(goes_on: &mut dyn FnMut(WaitFor) -> bool, mut call: impl FnMut() -> Resu
 /// Whether the error says of the call, and nothing of the data.
 fn is_no_call(errno: Errno) -> bool {
     matches!(errno, Errno::NOSYS | Errno::INVAL | Errno::SPIPE | Errno::OPNOTSUPP | Errno::PERM)
-}
-
-fn errno_of(error: &std::io::Error) -> Errno {
-    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// What is wrong where the flush of this output failed.

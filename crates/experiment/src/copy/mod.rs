@@ -5,14 +5,12 @@ mod cell;
 mod command;
 mod end;
 mod flush;
-mod pauses;
 
 pub use command::{CommandCounts, CommandPlaces};
 
 use crate::execute::{elapsed_ns, empty_record};
-use cell::{CellSum, Visited};
+use cell::{CellSum, Pauses, Visited};
 use flush::{Flushed, Stable, flush};
-use pauses::Pauses;
 use rdsk_analysis::Analysis;
 use rdsk_dd::{Calls, Failure, Finished, Operands, Side};
 use rdsk_engine::{MonotonicClock, Watchdog, measure_clock};
@@ -53,7 +51,7 @@ pub enum WaitFor {
 pub enum CopiesEnd {
     /// All runs are done.
     Done,
-    /// An error that dd told ended it.
+    /// An error that dd said ended it.
     Failed,
     /// This signal did.
     Signal(i32),
@@ -130,9 +128,10 @@ impl Copies {
         (input, output): (&Side, &Side),
         open_ns: u64,
     ) -> Watching {
-        let from_bytes = input.first_read(end::skipped_bytes(operands));
-        let to_bytes = output.first_write(end::sought_bytes(operands));
-        let mut read_end = self.look_at(input, from_bytes, end::counted_bytes(operands));
+        let from_bytes = input.first_read(end::total(operands.skip, operands.input_block_bytes));
+        let to_bytes = output.first_write(end::total(operands.seek, operands.output_block_bytes));
+        let most_bytes = operands.count.map(|count| end::total(count, operands.input_block_bytes));
+        let mut read_end = self.look_at(input, from_bytes, most_bytes);
         let mut write_end = self.look_at(output, to_bytes, None);
         if line == self.sums.len() {
             let target = |end: &Option<WatchedEnd>| end.as_ref().map(|end| end.witness.target.index);
@@ -190,10 +189,10 @@ impl Copies {
     }
 
     /// Takes in what a run did, after dd's last line. Unless the data is stable or is to be left alone, it is flushed here, as
-    /// long as `goes_on`, which is asked now and then and told what is waited for. A device that was read is looked at only after a copy
+    /// long as `goes_on`, which is asked now and then and given what is waited for. A device that was read is looked at only after a copy
     /// that came to its end.
     ///
-    /// The answer is what is wrong where the flush failed: the kernel tells that once, and told it here.
+    /// The answer is what is wrong where the flush failed: the kernel says that once, and reported it here.
     pub fn end(
         &mut self,
         watching: Watching,

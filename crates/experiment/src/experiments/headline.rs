@@ -1,4 +1,4 @@
-//! The headline: the few figures that everybody wants first. It plans cells and issues nothing.
+//! The headline: the few figures wanted first. It plans cells and issues nothing.
 
 use crate::context::{PAGE_BYTES, PlanContext, device_path};
 use crate::question::Question;

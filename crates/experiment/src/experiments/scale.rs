@@ -3,8 +3,8 @@
 //! each, unless the numbers were requested. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, device_path, size_word};
-use crate::options::{BudgetSource, PlanOptions};
 use crate::question::{Question, ROUNDS, Targets};
+use crate::request::{BudgetSource, PlanOptions};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
 use rdsk_stats::MIN_PAIRS;
 use rdsk_units::Nanos;
@@ -77,7 +77,7 @@ impl Question for Scale {
         let rounds = self.rounds(contexts);
         let too_few = (u64::from(rounds) < MIN_PAIRS as u64).then(|| {
             format!(
-                "scale has {rounds} of the {MIN_PAIRS} rounds that a comparison needs, because starting the streams one \
+                "scale has {rounds} of the {MIN_PAIRS} repeats that a comparison needs, because starting the streams one \
                  after the other takes {} in each; --stagger 0s, a shorter --stagger, or a longer --budget or --runtime \
                  gives more",
                 Nanos(ramps_ns / u64::from(rounds))

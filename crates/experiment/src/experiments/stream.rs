@@ -2,8 +2,8 @@
 //! of iostat. It plans cells and issues nothing.
 
 use crate::context::PlanContext;
-use crate::options::PlanOptions;
 use crate::question::Question;
+use crate::request::PlanOptions;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, STREAM_WINDOW_BYTES, Sync};
 
 /// dd's block in the report.

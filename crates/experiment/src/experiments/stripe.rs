@@ -2,8 +2,8 @@
 //! requests of a sweep, from whose latencies [`rdsk_analysis::stripe`] infers the geometry. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, size_word};
-use crate::options::Positions;
 use crate::question::{Question, ROUNDS};
+use crate::request::Positions;
 use rdsk_analysis::stripe::{Described, StripeRequest, SweepOptions, requests, sweep};
 use rdsk_model::{
     BufferPages, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, Points, Sync, TargetKind,

@@ -3,8 +3,8 @@
 //! elsewhere, so that its time is not its position. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, device_path, size_word};
-use crate::options::{BudgetSource, PlanOptions, PositionOrder, Positions};
 use crate::question::Question;
+use crate::request::{BudgetSource, PlanOptions, PositionOrder, Positions};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Points, TargetKind};
 
 /// The report's block sizes; it calls them MB, and they are those of dd's `bs=1m`.
@@ -29,7 +29,7 @@ const VIRTUAL: [&str; 3] = ["vd", "xvd", "loop"];
 const GUESSED_SEEK_S: f64 = 0.013;
 /// The part of the budget that the passes may take.
 const PLANNED_SHARE: f64 = 0.8;
-/// Blocks that the target must hold at least, to tell positions apart.
+/// Blocks that the target must hold at least, to separate positions.
 const MIN_BLOCKS: u64 = 8;
 
 pub(crate) struct Zones;
@@ -151,7 +151,7 @@ fn shorten(shape: &mut Shape, contexts: &[PlanContext<'_>]) {
             contexts.iter().filter_map(of_target).max().unwrap_or(0)
         };
         shape.note = Some(format!(
-            "zones was shortened to fit the budget: {} passes, {} positions and {} block sizes instead of {}, {} and {}; --runs, \
+            "zones was shortened to fit the budget: {} sweeps, {} positions and {} block sizes instead of {}, {} and {}; --runs, \
              --points or a larger --budget give more",
             shape.runs,
             places(shape),
@@ -211,9 +211,7 @@ fn cell(context: &PlanContext<'_>, shape: &Shape, op: Op, block_bytes: u64) -> C
     let pass_bytes = points.pass_bytes(block_bytes);
     workload.align_bytes = align_bytes;
     let too_small = (block_bytes.saturating_mul(MIN_BLOCKS) > room_bytes).then(|| {
-        format!(
-            "the target holds fewer than {MIN_BLOCKS} blocks of this size, too few to tell positions apart"
-        )
+        format!("the target holds fewer than {MIN_BLOCKS} blocks of this size, too few to separate positions")
     });
     workload.points = Some(points);
     let in_run = context.scope == Scope::WholeRun;

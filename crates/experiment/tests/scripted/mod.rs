@@ -97,12 +97,12 @@ impl Engine for Scripted {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Option<ReadContent> {
         let page_ns = self.look_page_ns?;
-        let mut seen = ReadContent::default();
-        while seen.pages < PAGES_LOOKED_AT && goes_on() {
+        let mut content = ReadContent::default();
+        while content.pages < PAGES_LOOKED_AT && goes_on() {
             self.clock.pass(page_ns);
-            seen.pages += 1;
+            content.pages += 1;
         }
-        (seen.pages > 0).then_some(seen)
+        (content.pages > 0).then_some(content)
     }
 }
 

@@ -9,13 +9,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| is_about_device(cell) && !state(analysis, cell).is_empty());
     let Some(why) = cells.first().map(|cell| state(analysis, cell).join(", ")) else { return Vec::new() };
     let cited = |cell: &CellRecord| cite(cell, "state of the array", state(analysis, cell).join(", "));
-    let text = "So it was when the run began or, where that is said, when it ended. A resync, recovery or check reads and writes the \
-                members beside the run, and each holds the other up. Without a member, RAID 4, 5 and 6 compute its data from all the \
-                others, and RAID 1 and 10 have a copy less to read and to write. I/O to a multipath device goes through the paths \
-                that are left. The figures are those of this state, not of the whole array at rest.";
-    let advice = "wait until it has ended, or replace the member or the path, and measure again: /proc/mdstat, \
-                  lvs -a -o+sync_percent or dmsetup status tells";
-    let found = RULE.about_any(&cells, "the array is not at rest, or not whole", text, cited, advice);
+    let text = "A resync or check competes with the run for the members, and an array without one of them computes its data from the \
+                others or has a copy less. The figures are those of this state, not of the healthy array.";
+    let advice = "wait for the resync, or replace the member or path, and measure again (/proc/mdstat, lvs -a -o+sync_percent, \
+                  dmsetup status)";
+    let found = RULE.about_any(&cells, "the array is degraded or busy with itself", text, cited, advice);
     let what = format!("{why}: {}", how_many(&cells));
     found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 }
@@ -63,22 +61,34 @@ mod tests {
     #[test]
     fn fires_on_an_array_that_is_busy_or_lacks_a_member() {
         let busy = fires(RULE, &on_array(Some("resync"), 0));
-        assert_eq!(busy.evidence, ["c: state of the array = md0 is busy with a resync"]);
-        assert_eq!(busy.effect.unwrap().text, "md0 is busy with a resync: c");
+        assert_eq!(
+            busy.evidence,
+            ["sequential direct 4K reads: state of the array = md0 is busy with a resync"]
+        );
+        assert_eq!(busy.effect.unwrap().text, "md0 is busy with a resync: sequential direct 4K reads");
         let lacks = fires(RULE, &on_array(Some("idle"), 1));
-        assert_eq!(lacks.evidence, ["c: state of the array = md0 is missing 1 of its members"]);
+        assert_eq!(
+            lacks.evidence,
+            ["sequential direct 4K reads: state of the array = md0 is missing 1 of its members"]
+        );
         fires(RULE, &on_array(None, 2));
         let mut paths = on_array(None, 1);
         let array = paths.targets[0].device.as_mut().unwrap().array.as_mut().unwrap();
         (array.device, array.level) = ("dm-0".into(), Some("multipath".into()));
         let failed = fires(RULE, &paths);
-        assert_eq!(failed.evidence, ["c: state of the array = a path of dm-0 has failed"]);
+        assert_eq!(
+            failed.evidence,
+            ["sequential direct 4K reads: state of the array = a path of dm-0 has failed"]
+        );
         let mut nested = on_array(Some("idle"), 0);
         let device = nested.targets[0].device.as_mut().unwrap();
         device.arrays_below =
             vec![ArrayFacts { device: "md1".into(), degraded: Some(1), ..ArrayFacts::default() }];
         let below = fires(RULE, &nested);
-        assert_eq!(below.evidence, ["c: state of the array = md1 is missing 1 of its members"]);
+        assert_eq!(
+            below.evidence,
+            ["sequential direct 4K reads: state of the array = md1 is missing 1 of its members"]
+        );
     }
 
     #[test]
@@ -88,8 +98,7 @@ mod tests {
         let at_end =
             ArrayFacts { activity: Some("check".into()), degraded: Some(1), ..device.array.clone().unwrap() };
         device.arrays_at_end = vec![at_end];
-        let expected = "c: state of the array = md0 is busy with a check at the end of the run, md0 is missing 1 of its members at \
-                        the end of the run";
+        let expected = "sequential direct 4K reads: state of the array = md0 is busy with a check at the end of the run, md0 is missing 1 of its members at the end of the run";
         assert_eq!(fires(RULE, &record).evidence, [expected]);
         // What the check reads is not the cell's.
         record.cells[0].verdict.as_mut().unwrap().code = VerdictCode::Disturbed;
@@ -101,7 +110,10 @@ mod tests {
         let device = ended.targets[0].device.as_mut().unwrap();
         device.arrays_at_end =
             vec![ArrayFacts { activity: Some("idle".into()), ..device.array.clone().unwrap() }];
-        assert_eq!(fires(RULE, &ended).evidence, ["c: state of the array = md0 is busy with a resync"]);
+        assert_eq!(
+            fires(RULE, &ended).evidence,
+            ["sequential direct 4K reads: state of the array = md0 is busy with a resync"]
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         .filter_map(|cell| Some((cell, analysis.lasting(cell).filter(|lasting| lasting.is_burst)?)))
         .collect();
     let factor_of = |lasting: &Lasting| lasting.burst_bytes_per_s / lasting.bytes_per_s;
-    // The sequential one tells most of a cache's size.
+    // The sequential one shows a cache's size best.
     let Some((first, lasting)) = bursts.iter().max_by(|(left, fell), (right, other)| {
         let key =
             |cell: &CellRecord, lasting: &Lasting| (cell.workload.block_bytes, lasting.fall_bytes.is_some());
@@ -23,16 +23,16 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let (fast, slow) = (rate_of(first, lasting.burst_bytes_per_s), rate_of(first, lasting.bytes_per_s));
     let until = match lasting.fall_bytes {
         Some(bytes) => format!("after {}", words::bytes(bytes)),
-        None => "before the visit that went on began".into(),
+        None => "before the long test began".into(),
     };
-    let level = if lasting.is_settled { "and stayed there" } else { "and had not settled" };
+    let level = if lasting.is_settled { "and stayed there" } else { "and had not settled at its end" };
     let all: Vec<&CellRecord> = bursts.iter().map(|(cell, _)| *cell).collect();
     let text = format!(
-        "Writes of {} that went on for {} in {} fell from {fast} to {slow} {until}, {level}. A cache that survives a power cut shows no flush, \
-         so only writing on shows it; a burst of a limit looks alike.",
-        first.id,
+        "In a test of {} over {}, {} fell from {fast} to {slow} {until}, {level}. A write cache that is full does this, and so does a \
+         rate limit whose burst credit is spent.",
         words::bytes(lasting.bytes),
         words::nanos(lasting.elapsed_ns),
+        words::test(first),
     );
     let cited = bursts.iter().take(MAX_CITED).map(|(cell, lasting)| {
         let rates = format!(
@@ -43,27 +43,16 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cite(cell, "windows", rates)
     });
     vec![
-        RULE.finding(format!("writes do not last: {}", how_many(&all)), text)
+        RULE.finding(format!("the write rate does not last: {}", how_many(&all)), text)
             .evidence(cited)
             .effect(
                 Stake::Figure,
                 Some(factor),
-                format!("{} fall from {fast} to {slow} {until}", writes_of(first)),
+                format!("{} fall from {fast} to {slow} {until}", words::test(first)),
             )
             .advice("quote the lasting rate for sustained work, and the burst with its size")
             .cells(all),
     ]
-}
-
-/// `random writes of 4 KiB at QD32`.
-fn writes_of(cell: &CellRecord) -> String {
-    let workload = &cell.workload;
-    let what = if workload.sync == Sync::None { workload.pattern.as_str() } else { "sync" };
-    format!(
-        "{what} writes of {} at QD{}",
-        words::bytes(workload.block_bytes),
-        metrics::wanted_depth(workload)
-    )
 }
 
 /// `1.19 GiB/s` of sequential writes, `278 IOPS` of others: as the headline has them.

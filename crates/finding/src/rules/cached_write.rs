@@ -7,8 +7,8 @@ use rdsk_analysis::settling::Settling;
 pub(super) const RULE: Rule = Rule::new("cached-write", Severity::Uncertain, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    // What stops in the page cache has a finding of its own. The many cells of the align table write a few pages each, and a copy
-    // tells its times itself.
+    // What stops in the page cache has a finding of its own. The many cells of the align table write a few pages each, and a copy's
+    // page has both times.
     let cells = cells(analysis, |cell| {
         cell.workload.path == IoPath::Direct
             && Experiment::PLANNED.contains(&cell.experiment)
@@ -22,40 +22,38 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let longer = words::times(worst.factor);
     let text = format!(
-        "The rate is that into a cache of the device, or of what is below it: {} wrote {} a visit in {}, and it was stable only \
-         after {}, which is {} until then. A flush ends each visit and empties the cache for the next, so that repeating it does \
-         not show the rate once it is full.",
-        cell.id,
+        "Of {}, each repeat wrote {} in {} into a cache of the device or below it, and had them on disk after {}: {}. A flush empties \
+         that cache after each repeat, so only a longer test shows the rate once it is full.",
+        words::test(cell),
         words::bytes(worst.visit_bytes),
         words::nanos(worst.return_ns),
         words::nanos(worst.stable_ns),
         words::rate(worst.bytes_per_s),
     );
     vec![
-        RULE.about(&cells, "written into a cache", text, |cell| cited(cell, analysis.settling(cell)))
-            .advice(
-                "quote the rate until stable, or let each visit write several times what a cache may hold: --only headline with a \
-                 longer --budget, or rdsk stream with --bytes",
-            )
-            .effect(
-                Stake::Figure,
-                Some(worst.factor),
-                format!("direct writes return from a cache, and it takes up to {longer} as long until they are stable"),
-            ),
+        RULE.about(&cells, "written into a cache of the device", text, |cell| {
+            cited(cell, analysis.settling(cell))
+        })
+        .advice("quote the rate on disk, or write until the rate settles: rdsk run --sustained")
+        .effect(
+            Stake::Figure,
+            Some(worst.factor),
+            format!("direct writes return from a cache; on disk they take up to {longer} as long"),
+        ),
     ]
 }
 
 fn cited(cell: &CellRecord, seen: Option<Settling>) -> String {
     let value = seen.map_or_else(String::new, |seen| {
         format!(
-            "{}, to_return = {}, to_stable = {}, rate until stable = {}",
+            "{}, to_return = {}, to_stable = {}, rate on disk = {}",
             words::bytes(seen.visit_bytes),
             words::nanos(seen.return_ns),
             words::nanos(seen.stable_ns),
             words::rate(seen.bytes_per_s)
         )
     });
-    cite(cell, "written per visit", value)
+    cite(cell, "written per repeat", value)
 }
 
 #[cfg(test)]
@@ -81,15 +79,15 @@ mod tests {
     #[test]
     fn fires_where_a_flush_had_much_to_write() {
         let finding = fires(RULE, &written(1600 * MS, |_| {}));
-        assert_eq!(finding.title, "written into a cache: w");
+        assert_eq!(finding.title, "written into a cache of the device: sequential 1M writes at QD1");
         assert_eq!(finding.cells, ["w"]);
         assert_eq!(
             finding.evidence,
             [
-                "w: written per visit = 16 MiB, to_return = 100 ms, to_stable = 160 ms, rate until stable = 100.0 MiB/s"
+                "sequential 1M writes at QD1: written per repeat = 16 MiB, to_return = 100 ms, to_stable = 160 ms, rate on disk = 100.0 MiB/s"
             ]
         );
-        assert!(finding.text.contains("w wrote 16 MiB a visit in 100 ms"), "{}", finding.text);
+        assert!(finding.text.contains("each repeat wrote 16 MiB in 100 ms"), "{}", finding.text);
         let effect = finding.effect.unwrap();
         assert!(effect.text.contains("1.60x") && effect.text.chars().count() <= 120, "{}", effect.text);
     }

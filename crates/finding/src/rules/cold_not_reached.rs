@@ -1,7 +1,7 @@
 //! `cold-not-reached`: the page cache could not be emptied before a cell that should start cold.
 
 use super::prelude::*;
-use rdsk_analysis::spans::visit_span_bytes;
+use rdsk_analysis::passes::visit_span_bytes;
 use rdsk_model::ColdCheck;
 
 pub(super) const RULE: Rule = Rule::new("cold-not-reached", Severity::Uncertain, Needs::Counters, check);
@@ -14,14 +14,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let Some(first) = cells.first() else { return Vec::new() };
     let (text, advice) = if is_simulated(analysis, first) {
         (
-            "The simulated host was told to drop the buffers of the span and still held some, because they are dirty.",
-            "compare with the direct cells, which need no empty cache",
+            "The simulated host dropped the buffers of this range and still held some. They are dirty.",
+            "compare with the direct tests, which need no empty cache",
         )
     } else {
         (
-            "The kernel was asked to drop the pages of the span, but cachestat(2) still found some: they are dirty, mapped or \
-             in use, or the container denies drop_caches.",
-            "run as root outside the container, stop the programs that use the file, or compare with the direct cells",
+            "The kernel was asked to drop the pages of this range, but cachestat(2) still found some. They are dirty, mapped or in \
+             use, or the container denies drop_caches.",
+            "run as root outside the container, stop the programs that use the file, or compare with the direct tests",
         )
     };
     let cited = |cell: &CellRecord| {
@@ -72,7 +72,10 @@ mod tests {
     #[test]
     fn fires_above_one_percent_of_bytes_or_ranges() {
         let finding = fires(RULE, &cold(Some(8 << 20), 0));
-        assert_eq!(finding.evidence, ["c: cached before the first I/O = 8 MiB, ranges cached = 0 of 1000"]);
+        assert_eq!(
+            finding.evidence,
+            ["sequential buffered 1M reads: cached before the first I/O = 8 MiB, ranges cached = 0 of 1000"]
+        );
         fires(RULE, &cold(Some(0), 11));
         fires(RULE, &cold(None, 11));
     }

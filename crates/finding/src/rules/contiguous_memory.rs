@@ -5,8 +5,6 @@ use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("contiguous-memory", Severity::Remark, Needs::Counters, check);
 
-/// From this factor on it is worth a word.
-const FACTOR: f64 = 1.15;
 /// Requests per I/O from which blocks were cut.
 const CUT: f64 = 1.1;
 
@@ -15,18 +13,17 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 fn of_pair(analysis: &Analysis<'_>, one: &Comparison<'_>) -> Option<Finding> {
-    let ratio = one.ratio.ok().filter(|ratio| ratio.mean >= FACTOR && ratio.is_sure())?;
+    let ratio = one.ratio.ok().filter(|ratio| ratio.mean >= MIN_EFFECT && ratio.is_sure())?;
     let per_io = requests_per_io(one.base).filter(|&requests| requests >= CUT)?;
     let workload = &one.base.workload;
     let target = analysis.targets.iter().find(|target| workload.targets.contains(&target.index))?;
     let segments = target.device.as_ref()?.max_segments?;
-    let (op, size) = (workload.op, Bytes(workload.block_bytes));
+    let (op, size) = (workload.op, words::fio_size(workload.block_bytes));
     let factor = words::times(ratio.mean);
-    let title = format!("{op}s of {size} are {factor} as fast from contiguous memory");
+    let title = format!("{size} {op}s are {factor} as fast from contiguous memory");
     let text = format!(
-        "{} From buffers in pages of 4 KiB, which most programs have, each {op} of {size} is {} requests: one takes {segments} pieces of \
-         memory (queue/max_segments), which is {} of such pages. From huge pages it is {}.",
-        words::interval(ratio.low, ratio.high),
+        "From 4 KiB pages, which most programs have, each {size} {op} is {} requests, since one takes {segments} segments \
+         (queue/max_segments), {} of such pages. From huge pages it is {}.",
         words::figure(per_io),
         Bytes(segments.saturating_mul(4096)).approx(),
         requests_per_io(one.cell).map_or_else(|| "fewer".into(), words::figure),
@@ -81,8 +78,8 @@ mod tests {
     #[test]
     fn fires_where_blocks_are_cut_and_contiguous_memory_is_faster() {
         let finding = fires(RULE, &pair(2, 12, Some(128)));
-        assert!(finding.title.starts_with("reads of 1 MiB are 1.50"), "{}", finding.title);
-        assert!(finding.text.contains("is 2.00 requests: one takes 128 pieces"), "{}", finding.text);
+        assert!(finding.title.starts_with("1M reads are 1.50"), "{}", finding.title);
+        assert!(finding.text.contains("is 2.00 requests, since one takes 128 segments"), "{}", finding.text);
         assert!(finding.text.contains("512 KiB"), "{}", finding.text);
     }
 

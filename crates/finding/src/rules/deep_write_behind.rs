@@ -23,14 +23,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     });
     let Some(first) = cells.first() else { return Vec::new() };
     let text = format!(
-        "The program waits for each write, but a buffered write only fills memory; the {} writes it out later, many requests \
-         at once. The await of iostat is then mostly time in that queue, and says nothing of how long the device takes for one.",
+        "A buffered write only fills RAM, and the {} writes it out later, many requests at once. So await of iostat is mostly time in \
+         that queue, not the time that the device takes for one request.",
         system(analysis, first)
     );
     vec![RULE.about(&cells, "one writer, many requests in flight", text, |cell| cited(analysis, cell))]
 }
 
-/// Nothing where BPF took times for a part of the time only: the deepest queue of all of it is not known. What BPF tells is of the device,
+/// Nothing where BPF took times for a part of the time only: the deepest queue of all of it is not known. What BPF counts is of the device,
 /// and requests wait before it, too: both together are as many as `aqu-sz` on average.
 fn deepest(cell: &CellRecord) -> Option<u64> {
     let is_timed = cell.evidence.bpf.as_ref().is_none_or(|bpf| bpf.timed_share().is_none());
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn fires_on_a_deep_queue_of_one_buffered_writer() {
         let finding = fires(RULE, &write(Some(16), |_| {}));
-        assert_eq!(finding.evidence, ["w: deepest queue = 16 with one writer"]);
+        assert_eq!(finding.evidence, ["sequential buffered 16K writes: deepest queue = 16 with one writer"]);
         let bios = vec![
             bio(Op::Write, "this", Some("fsync"), 12_288, 4096),
             bio(Op::Write, "kernel", None, 4096, 4096),
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(
             finding.evidence,
             [
-                "w: deepest queue = 16 with one writer, submitted by fsync(2) = 75.0%, by the kernel's threads = 25.0%"
+                "sequential buffered 16K writes: deepest queue = 16 with one writer, submitted by fsync(2) = 75.0%, by the kernel's threads = 25.0%"
             ]
         );
     }
@@ -119,7 +119,7 @@ mod tests {
             })
         };
         let finding = fires(RULE, &waiting(800));
-        assert_eq!(finding.evidence, ["w: deepest queue = 8 with one writer"]);
+        assert_eq!(finding.evidence, ["sequential buffered 16K writes: deepest queue = 8 with one writer"]);
         silent(RULE, &waiting(300));
     }
 

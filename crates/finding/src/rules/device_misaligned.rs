@@ -29,12 +29,12 @@ fn finding(device: &Device, cells: &[&CellRecord]) -> Option<Finding> {
     };
     let text = match u64::try_from(offset) {
         Ok(offset) => format!(
-            "The kernel says that the {blocks} below {name} begin at byte {offset} of it, not at byte 0. I/O at round offsets lies \
-             across them: {cost}."
+            "By the kernel, the {blocks} below {name} begin at byte {offset} of it, not at byte 0. I/O at round offsets lies across them: \
+             {cost}."
         ),
         Err(_) => format!(
-            "The kernel says that the starts or the block sizes of what lies below {name} do not fit together. I/O at round offsets \
-             may lie across blocks of some device there: {cost}."
+            "By the kernel, the starts or the block sizes of the devices below {name} do not fit together. I/O at round offsets may lie \
+             across blocks of one of them: {cost}."
         ),
     };
     let advice = match device.kind.as_deref() {
@@ -49,14 +49,14 @@ fn finding(device: &Device, cells: &[&CellRecord]) -> Option<Finding> {
         known(device.minimum_io_bytes)
     );
     Some(
-        RULE.finding(format!("not aligned to the blocks of the disk: {}", how_many(cells)), text)
+        RULE.finding(format!("misaligned to the blocks of the disk: {}", how_many(cells)), text)
             .evidence([evidence])
             .inferred()
             .advice(advice)
             .effect(
                 Stake::Cost,
                 None,
-                format!("{name} is not aligned to the {blocks} below it: {}", how_many(cells)),
+                format!("{name} is misaligned to the {blocks} below it: {}", how_many(cells)),
             )
             .cells(cells.iter().copied()),
     )

@@ -27,10 +27,10 @@ fn refused(analysis: &Analysis<'_>, multiple: Option<Bytes>, cells: &[&CellRecor
         None => "use multiples of the logical block size, or buffered I/O".into(),
     };
     let text = if cells.first().is_some_and(|first| is_simulated(analysis, first)) {
-        "Direct I/O passes the request to the device as it is, and a device accepts whole blocks only."
+        "A direct request reaches the device as it is. A device accepts whole blocks only."
     } else {
-        "O_DIRECT passes the request to the device as it is, and a device accepts whole blocks only. The kernel rejects \
-         other sizes, offsets and buffer addresses with EINVAL; some filesystems do not support direct I/O at all."
+        "A direct request reaches the device as it is, and the kernel refuses (EINVAL) what is no multiple of its blocks. Some \
+         filesystems support no direct I/O at all."
     };
     RULE.about(cells, "direct I/O is not possible", text, |cell| {
         cite(cell, "reason", printable(&cell.result.why))
@@ -59,7 +59,7 @@ mod tests {
             "the kernel refused it (EINVAL): direct I/O here takes multiples of 512 bytes",
         );
         let finding = fires(RULE, &record(vec![file()], vec![refused]));
-        assert!(finding.evidence[0].starts_with("align/27/direct: reason = the kernel refused it"));
+        assert!(finding.evidence[0].contains(": reason = the kernel refused it"));
         assert!(finding.advice.unwrap().contains("512 B"));
         let buffered = not_applicable(cell("b", Op::Write, IoPath::Buffered, 27, 10, 1_000_000), "read-only");
         let ran = cell("d", Op::Write, IoPath::Direct, 512, 10, 1_000_000);

@@ -16,15 +16,15 @@ fn explain(comparison: &Comparison<'_>) -> Option<Finding> {
     let op = direct.workload.op;
     let what = match direct.workload.sync {
         Sync::None | Sync::FsyncAtEnd => format!("{op}s"),
-        Sync::Dsync => format!("dsync {op}s"),
+        Sync::Dsync => format!("sync {op}s"),
     };
-    let until = if op == Op::Write { ", until stable" } else { "" };
+    let until = if op == Op::Write { ", on disk" } else { "" };
     let (title, text, confidence) = match comparison.ratio {
         Err(why) => (
             match why {
                 NoRatio::Burst => format!("{what}: bursts, so direct and buffered are not compared"),
                 NoRatio::Sittings => {
-                    format!("{what}: direct and buffered are not compared: measured in two sittings")
+                    format!("{what}: direct and buffered are not compared: measured in two runs")
                 }
                 _ => format!("{what}: too few to compare direct and buffered"),
             },
@@ -38,7 +38,7 @@ fn explain(comparison: &Comparison<'_>) -> Option<Finding> {
                 Confidence::Measured,
             ),
             Outcome::Unclear => (
-                format!("{what}: direct and buffered cannot be told apart{until}"),
+                format!("{what}: no clear difference between direct and buffered{until}"),
                 unclear_text(rates, ratio),
                 Confidence::Measured,
             ),
@@ -82,11 +82,11 @@ fn rate(cell: &CellRecord) -> Option<f64> {
     }
 }
 
-/// `Round by round, direct is 1.02 × as fast as buffered. The 95 % interval is 0.99 to 1.05.` The mean of the rounds'
+/// `Repeat by repeat, direct is 1.02x as fast as buffered. The 95% interval is 0.99 to 1.05.` The mean of the repeats'
 /// ratios is not the ratio of the means: without the first words the figures beside it would seem to disagree.
 fn ratio_text(ratio: Ratio) -> String {
     let (times, interval) = (words::times(ratio.mean), words::interval(ratio.low, ratio.high));
-    format!("Round by round, direct is {times} as fast as buffered. {interval}")
+    format!("Repeat by repeat, direct is {times} as fast as buffered. {interval}")
 }
 
 /// `106 against 485 MiB/s`.
@@ -98,7 +98,7 @@ fn figures((direct, buffered): (f64, f64)) -> String {
 fn unclear_text(rates: (f64, f64), ratio: Ratio) -> String {
     let may_be_one = ratio.low <= 1.0 && 1.0 <= ratio.high;
     let why = if may_be_one {
-        "Only more rounds can tell them apart."
+        "Only more repeats can separate them."
     } else {
         "Among all comparisons of this experiment, such a ratio may be chance."
     };
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(finding.confidence, Confidence::Measured);
         assert_eq!(
             finding.evidence[1],
-            "b: rate = 256.0 MiB/s, requests = 64 of 1024 KiB, aqu-sz = 2.85, cpu per MiB = 234 µs, %util = 96.0"
+            "sequential buffered 1M reads: rate = 256.0 MiB/s, requests = 64 of 1024 KiB, aqu-sz = 2.85, cpu per MiB = 234 µs, %util = 96.0"
         );
     }
 
@@ -191,17 +191,17 @@ mod tests {
         };
         let [direct, buffered] = cells(Op::Read, 604_000_000, 132_000_000);
         let unclear = fires(RULE, &record(vec![file()], vec![direct.clone(), uneven(buffered)]));
-        assert_eq!(unclear.title, "reads: direct and buffered cannot be told apart");
-        let expected = "106 against 485 MiB/s. Round by round, direct is 0.59x as fast as buffered. The 95% interval is 0.1";
+        assert_eq!(unclear.title, "reads: no clear difference between direct and buffered");
+        let expected = "106 against 485 MiB/s. Repeat by repeat, direct is 0.59x as fast as buffered. The 95% interval is 0.1";
         assert!(unclear.text.starts_with(expected), "{}", unclear.text);
-        assert!(unclear.text.ends_with("Only more rounds can tell them apart."), "{}", unclear.text);
+        assert!(unclear.text.ends_with("Only more repeats can separate them."), "{}", unclear.text);
         // What both share makes no interval wide.
         let shared = record(vec![file()], cells(Op::Read, 604_000_000, 132_000_000).map(uneven).into());
         assert_eq!(fires(RULE, &shared).title, "reads: buffered is 4.58x as fast as direct");
         let equal = fires(RULE, &record(vec![file()], cells(Op::Read, 500_000_000, 495_000_000).into()));
         assert!(equal.title.contains("equally fast"), "{}", equal.title);
         assert!(
-            equal.text.starts_with("Round by round, direct is 0.99x as fast as buffered. The 95% interval"),
+            equal.text.starts_with("Repeat by repeat, direct is 0.99x as fast as buffered. The 95% interval"),
             "{}",
             equal.text
         );
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn too_few_rounds_or_ios_compare_nothing() {
-        for (rounds, ops, why) in [(2, 64, "from 2 rounds on both sides"), (6, 3, "from 3 I/Os on one side")]
+        for (rounds, ops, why) in [(2, 64, "from 2 repeats on both sides"), (6, 3, "from 3 I/Os on one side")]
         {
             let short = cells(Op::Read, 604_000_000, 132_000_000).map(|cell| {
                 with(cell, |cell| {
@@ -235,15 +235,15 @@ mod tests {
             cell.evidence.process.read_bytes = Some(u64::from(fixtures::ROUNDS) * (32 << 20));
         });
         let finding = fires(RULE, &record(vec![file()], vec![direct.clone(), memory.clone()]));
-        assert_eq!(finding.title, "writes: direct is 2.00x as fast as buffered, until stable");
-        assert!(finding.text.contains("read 32 MiB first in each pass"), "{}", finding.text);
+        assert_eq!(finding.title, "writes: direct is 2.00x as fast as buffered, on disk");
+        assert!(finding.text.contains("read 32 MiB first in each repeat"), "{}", finding.text);
         let passes = with(memory.clone(), |cell| {
             cell.experiment = Experiment::Paths;
             cell.evidence.process.read_bytes = Some(u64::from(fixtures::ROUNDS) * (8 << 20));
         });
         let direct_passes = with(direct.clone(), |cell| cell.experiment = Experiment::Paths);
         let finding = fires(RULE, &record(vec![file()], vec![direct_passes, passes]));
-        assert!(finding.text.contains("read 8 MiB first in each pass"), "{}", finding.text);
+        assert!(finding.text.contains("read 8 MiB first in each repeat"), "{}", finding.text);
         let unknown = with(memory, |cell| cell.result.to_stable_ns = None);
         silent(RULE, &record(vec![file()], vec![direct, unknown]));
     }

@@ -36,12 +36,12 @@ fn explain(
     let (share, of_others) = (percent(left.share()), percent(others.share()));
     let title = format!("{op}s: dontcache leaves {share} of its pages cached, buffered {of_others}");
     let bases: Vec<&Comparison<'_>> = [Some(buffered), direct].into_iter().flatten().collect();
-    let it_is = if op == Op::Write { "Until stable it is" } else { "It is" };
+    let it_is = if op == Op::Write { "On disk it is" } else { "It is" };
     let rates: Vec<String> = bases.iter().map(|one| compared(one.ratio, one.base.workload.path)).collect();
     let text = format!(
-        "In each visit it leaves {} in memory, buffered {}.{}{} {it_is} {}.{}",
-        of_visit(cell, left),
-        of_visit(buffered.base, others),
+        "Each repeat leaves {} in RAM, buffered {}.{}{} {it_is} {}.{}",
+        of_repeat(cell, left),
+        of_repeat(buffered.base, others),
         kept(analysis, cell, left),
         read_again(cell),
         words::list(&rates),
@@ -80,8 +80,8 @@ fn read_again(cell: &CellRecord) -> String {
     format!(" The kernel fetched {} what was read.", words::times(factor))
 }
 
-/// What one visit leaves in memory, on average.
-fn of_visit(cell: &CellRecord, left: LeftInCache) -> String {
+/// What one repeat leaves in memory, on average.
+fn of_repeat(cell: &CellRecord, left: LeftInCache) -> String {
     words::bytes(left.cached_bytes / metrics::visits(cell))
 }
 
@@ -90,13 +90,13 @@ fn compared(ratio: Result<Ratio, NoRatio>, base: IoPath) -> String {
     let ratio = match ratio {
         Ok(ratio) => ratio,
         Err(NoRatio::Burst) => return format!("not compared with {base}, since a limit lets bursts pass"),
-        Err(NoRatio::Sittings) => return format!("not compared with {base}: measured in two sittings"),
+        Err(NoRatio::Sittings) => return format!("not compared with {base}: measured in two runs"),
         Err(_) => return format!("measured too rarely to be compared with {base}"),
     };
     let (low, high) = (words::figure(ratio.low), words::figure(ratio.high));
     match ratio.outcome() {
         Outcome::Equal => format!("as fast as {base} ({low} to {high}x)"),
-        Outcome::Unclear => format!("not told apart from {base} ({low} to {high}x)"),
+        Outcome::Unclear => format!("not clearly different from {base} ({low} to {high}x)"),
         Outcome::Faster | Outcome::Slower => {
             format!("{} as fast as {base} ({low} to {high})", words::times(ratio.mean))
         }
@@ -109,7 +109,7 @@ fn processor(cell: &CellRecord, bases: &[&Comparison<'_>]) -> String {
     let of_bases: Option<Vec<String>> =
         bases.iter().map(|one| Some(format!("{} {}", one.base.workload.path, micros(one.base)?))).collect();
     let Some((own, others)) = micros(cell).zip(of_bases) else { return String::new() };
-    format!(" It takes {own} µs of processor time per MiB, {}.", words::list(&others))
+    format!(" It takes {own} µs of CPU time per MiB, {}.", words::list(&others))
 }
 
 fn counted(cell: &CellRecord) -> Option<String> {
@@ -117,8 +117,8 @@ fn counted(cell: &CellRecord) -> Option<String> {
     let (cached, touched) = (words::bytes(cached_bytes), words::bytes(touched_bytes));
     let cpu = cpu_per_mib(cell)
         .map_or(String::new(), |ns| format!(", cpu per MiB = {} µs", words::figure(ns / 1e3)));
-    let visits = words::plural(metrics::visits(cell), "visit");
-    Some(cite(cell, "cached afterwards", format_args!("{cached} of {touched} in {visits}{cpu}")))
+    let repeats = words::plural(metrics::visits(cell), "repeat");
+    Some(cite(cell, "cached afterwards", format_args!("{cached} of {touched} in {repeats}{cpu}")))
 }
 
 #[cfg(test)]
@@ -167,13 +167,12 @@ mod tests {
         assert_eq!(finding.title, "reads: dontcache leaves 0% of its pages cached, buffered 100%");
         assert_eq!(
             finding.text,
-            "In each visit it leaves 0 B in memory, buffered 16 MiB. It is as fast as buffered (0.98 to 1.02x) and 0.50x as \
-             fast as direct (0.50 to 0.50). It takes 300 µs of processor time per MiB, buffered 300 and direct 150."
+            "Each repeat leaves 0 B in RAM, buffered 16 MiB. It is as fast as buffered (0.98 to 1.02x) and 0.50x as fast as direct (0.50 to 0.50). It takes 300 µs of CPU time per MiB, buffered 300 and direct 150."
         );
         assert_eq!(finding.cells, ["n", "b", "d"]);
         assert_eq!(
             finding.evidence[0],
-            "n: cached afterwards = 0 B of 96 MiB in 6 visits, cpu per MiB = 300 µs"
+            "sequential dontcache 1M reads: cached afterwards = 0 B of 96 MiB in 6 repeats, cpu per MiB = 300 µs"
         );
     }
 
@@ -195,9 +194,7 @@ mod tests {
         let fast = cell("n", Op::Write, IoPath::DontCache, 240 * MS, 0);
         let finding = fires(RULE, &record(vec![file()], vec![buffered.clone(), fast.clone()]));
         assert!(
-            finding.text.starts_with(
-                "In each visit it leaves 0 B in memory, buffered 16 MiB. Until stable it is 2.00x"
-            ),
+            finding.text.starts_with("Each repeat leaves 0 B in RAM, buffered 16 MiB. On disk it is 2.00x"),
             "{}",
             finding.text
         );

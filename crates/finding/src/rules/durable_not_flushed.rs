@@ -30,17 +30,16 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cite(cell, "flushes", format_args!("{flushes} for {} writes{fua}", cell.result.ops.unwrap_or(0)))
     };
     let text = format!(
-        "The filesystem is mounted with {option}, so it sends no flush: these writes returned while their data was in the volatile cache \
-         of {device}, as writes without dsync do. The figures are not those of durable writes, and a power failure may lose the data and \
-         damage the filesystem."
+        "The filesystem is mounted with {option} and sends no flush, so these writes returned with their data in the volatile cache of \
+         {device}. They are no sync writes, and a power failure may lose the data and damage the filesystem."
     );
     let mut finding = RULE
-        .about(&cells, "durable in name only", text, cited)
+        .about(&cells, "never flushed", text, cited)
         .effect(
             Stake::Figure,
             None,
             format!(
-                "durable writes were never flushed ({option}): {}; a power failure may lose them",
+                "sync writes were never flushed ({option}): {}; a power failure may lose them",
                 how_many(&cells)
             ),
         )
@@ -75,7 +74,7 @@ fn lacks_flushes(cell: &CellRecord) -> bool {
 
 /// Whether the writes went past the cache one by one. Where a device supports FUA, the kernel sends a direct `O_DSYNC` write over blocks
 /// that are there as one with FUA, whatever the mount option says of flushes (Linux 4.18 and later: `iomap_dio_bio_iter` and its
-/// forerunners in fs/iomap). Where nobody counted such writes, they are taken for granted.
+/// forerunners in fs/iomap). Without a count of such writes, they are taken for granted.
 fn goes_past_cache(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
     let may_have_fua = cell.workload.path == IoPath::Direct && cell.workload.sync == Sync::Dsync;
     let has_fua = || metrics::first_device(analysis, cell).is_some_and(|device| device.fua == Some(true));
@@ -117,7 +116,7 @@ mod tests {
                 finding.evidence,
                 [
                     format!("mount option: {option}; sda: queue/write_cache = write back"),
-                    "d: flushes = 3 for 5000 writes".to_owned()
+                    "sequential direct 4K sync writes: flushes = 3 for 5000 writes".to_owned()
                 ]
             );
         }
@@ -152,7 +151,10 @@ mod tests {
             fires(RULE, &on(fua, durable(0)));
         }
         let finding = fires(RULE, &on(Some(true), by_bpf(0)));
-        assert_eq!(finding.evidence[1], "d: flushes = 0 for 5000 writes, with FUA = 0.00 each");
+        assert_eq!(
+            finding.evidence[1],
+            "sequential direct 4K sync writes: flushes = 0 for 5000 writes, with FUA = 0.00 each"
+        );
     }
 
     #[test]

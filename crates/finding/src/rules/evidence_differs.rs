@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule::new(
     Needs::Counters,
     |analysis| {
         let cells = cells(analysis, |cell| worst(cell).is_some());
-        let text = "The block layer's tracepoints and the counters of /sys do not agree on how many requests the device completed. \
-                    One of them is incomplete; rdsk's own times and rates do not depend on either.";
+        let text = "BPF and /sys disagree on how many requests the device completed, so one of them is incomplete. Rates and latencies \
+                    depend on neither.";
         let advice = "do not build on exact counts of requests here; --evidence sysfs measures without BPF";
-        RULE.about_any(&cells, "two sources of evidence differ", text, cited, advice)
+        RULE.about_any(&cells, "BPF and /sys counted differently", text, cited, advice)
     },
 );
 
@@ -57,7 +57,10 @@ mod tests {
     #[test]
     fn fires_above_one_per_cent_of_many_requests_only() {
         let finding = fires(RULE, &counted(9_800, 10_000));
-        assert_eq!(finding.evidence, ["c: requests of sda = 9800 by BPF, 10000 by sysfs (2.0% apart)"]);
+        assert_eq!(
+            finding.evidence,
+            ["sequential direct 4K reads: requests of sda = 9800 by BPF, 10000 by sysfs (2.0% apart)"]
+        );
         fires(RULE, &counted(10_000, 0));
         silent(RULE, &counted(9_901, 10_000));
         silent(RULE, &counted(400, 500));

@@ -8,12 +8,12 @@ pub(super) const RULE: Rule = Rule::new("faster-than-rotation", Severity::Cause,
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let reads = sooner(analysis, Op::Read);
-    // Of one write at a time, nothing was put in order, and what a volatile cache takes `write-cache-volatile` tells.
+    // Of one write at a time, nothing was put in order, and of what a volatile cache takes `write-cache-volatile` speaks.
     let mut writes = sooner(analysis, Op::Write);
     writes.retain(|cell| {
         let cache = metrics::first_device(analysis, cell).and_then(|device| device.write_cache.as_deref());
-        let is_told = reads.iter().any(|read| read.workload.targets == cell.workload.targets);
-        !is_told
+        let is_said = reads.iter().any(|read| read.workload.targets == cell.workload.targets);
+        !is_said
             && metrics::wanted_depth(&cell.workload) == 1
             && cache.is_some_and(|cache| cache != "write back")
     });
@@ -40,24 +40,20 @@ struct Said {
 }
 
 const READS: Said = Said {
-    title: "answered by a cache, or not a disk",
-    text: "A disk with turning platters takes milliseconds for a random read. These were answered by a cache (of the disk, \
-           a controller, or the host of a virtual machine), or the device is not a disk with platters, whatever its driver \
-           says.",
-    advice: "read a span larger than every cache, or ask whoever provides the device what is behind it; a wrong flag is \
-             set right in queue/rotational",
-    effect: "a cache answered, or it is no disk with platters: random reads in",
+    title: "reads too fast for a rotating disk",
+    text: "A rotating disk takes milliseconds for a random read. A cache (of the disk, a controller or the host of a virtual machine) \
+           answered these, or the device does not rotate, whatever its driver reports.",
+    advice: "read a span larger than every cache, or ask the provider of the device what is behind it; correct a wrong flag in \
+             queue/rotational",
+    effect: "too fast for the rotating disk that the device says it is: random reads take",
 };
 
 const WRITES: Said = Said {
-    title: "taken by a cache, or not a disk",
-    text: "A disk with turning platters takes milliseconds for a random write. These were taken by a cache that the kernel does \
-           not know of, or that is said to survive a power failure (of a controller, an array, a USB bridge or the host of a \
-           virtual machine), or the device is not a disk with platters. If it is a cache, writes become many times slower \
-           once it is full.",
-    advice: "write for longer than the cache lasts (--budget), and quote the rate of the last part; a wrong flag is set \
-             right in queue/rotational",
-    effect: "a cache took the writes, or it is no disk with platters: random writes in",
+    title: "writes too fast for a rotating disk",
+    text: "A rotating disk takes milliseconds for a random write. A cache that the kernel does not report as volatile (of a controller, \
+           an array, a USB bridge or the host of a virtual machine) took these, or the device does not rotate.",
+    advice: "write until the rate settles (rdsk run --sustained) and quote that rate; correct a wrong flag in queue/rotational",
+    effect: "too fast for the rotating disk that the device says it is: random writes take",
 };
 
 fn finding(analysis: &Analysis<'_>, cells: &[&CellRecord], said: &Said) -> Option<Finding> {
@@ -100,7 +96,10 @@ mod tests {
     #[test]
     fn fires_on_a_disk_that_needs_no_turn_and_is_silent_on_one_that_does() {
         let finding = fires(RULE, &record(vec![disk()], vec![random(10_000, 30_000)]));
-        assert_eq!(finding.evidence, ["r: median of random reads = 30.0 µs, sda queue/rotational = 1"]);
+        assert_eq!(
+            finding.evidence,
+            ["random direct 4K reads: median of random reads = 30.0 µs, sda queue/rotational = 1"]
+        );
         assert_eq!(finding.confidence, Confidence::Inferred);
         silent(RULE, &record(vec![disk()], vec![random(10_000, 8_000_000)]));
         silent(RULE, &record(vec![disk()], vec![random(99, 30_000)]));
@@ -123,8 +122,11 @@ mod tests {
             })
         };
         let finding = fires(RULE, &record(vec![cached(Some("write through"))], vec![write(1, 60_000)]));
-        assert_eq!(finding.evidence, ["w: median of random writes = 60.0 µs, sda queue/rotational = 1"]);
-        assert!(finding.title.starts_with("taken by a cache"), "{}", finding.title);
+        assert_eq!(
+            finding.evidence,
+            ["random direct 4K writes: median of random writes = 60.0 µs, sda queue/rotational = 1"]
+        );
+        assert!(finding.title.starts_with("writes too fast"), "{}", finding.title);
         for (cache, depth, median_ns) in [
             (Some("write back"), 1, 60_000),
             (None, 1, 60_000),
@@ -135,6 +137,6 @@ mod tests {
         }
         let both =
             record(vec![cached(Some("write through"))], vec![random(10_000, 30_000), write(1, 60_000)]);
-        assert!(fires(RULE, &both).title.starts_with("answered by a cache"), "the reads say more");
+        assert!(fires(RULE, &both).title.starts_with("reads too fast"), "the reads say more");
     }
 }

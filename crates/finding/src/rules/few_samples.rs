@@ -7,6 +7,8 @@ pub(super) const RULE: Rule = Rule::new("few-samples", Severity::Uncertain, Need
 
 /// An interval of this margin at the end of the time is worth a word.
 const WIDE: f64 = 0.1;
+/// Above this margin pages have a word in place of the figure.
+const UNSTABLE: f64 = 0.5;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     // The operands of a copy say how much it does, and fio's document may lack percentiles that its samples would allow.
@@ -20,8 +22,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let margin = margin.map_or_else(|| "none".into(), words::plus_minus);
         cite(cell, "I/Os", format_args!("{count}, interval = {margin}"))
     };
-    let text = "These cells ended with an interval wider than ±10%, or with too few I/Os for their percentiles (p99 needs \
-                1000).";
+    let text = "These tests ended with a margin above ±10%, or with too few I/Os for their percentiles. A p99 needs 1000 I/Os.";
     let found = RULE.about_any(
         &cells,
         "too few samples",
@@ -33,8 +34,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let Some(widest) = margins.filter(|margin| margin.is_finite()).max_by(f64::total_cmp) else {
         return found;
     };
-    let what =
-        format!("too few samples: {}, with margins up to {}", how_many(&cells), words::plus_minus(widest));
+    let margins = if widest > UNSTABLE {
+        "some of them unstable".to_owned()
+    } else {
+        format!("with margins up to {}", words::plus_minus(widest))
+    };
+    let what = format!("too few samples: {}, {margins}", how_many(&cells));
     found.into_iter().map(|finding| finding.effect(Stake::Cost, Some(1.0 + widest), what.clone())).collect()
 }
 
@@ -78,7 +83,7 @@ mod tests {
     #[test]
     fn fires_below_a_thousand_samples_and_on_wide_intervals() {
         let finding = fires(RULE, &headline(999, 0.02, StopReason::Budget));
-        assert_eq!(finding.evidence, ["h: I/Os = 999, interval = ±2.0%"]);
+        assert_eq!(finding.evidence, ["random 4K reads at QD1: I/Os = 999, interval = ±2.0%"]);
         fires(RULE, &headline(5000, 0.12, StopReason::Budget));
     }
 
@@ -86,7 +91,7 @@ mod tests {
     fn is_silent_on_enough() {
         silent(RULE, &headline(1000, 0.02, StopReason::Precision));
         silent(RULE, &headline(5000, 0.09, StopReason::Budget));
-        // A pass of a hundred blocks has no p99, and nobody asks for one.
+        // A pass of a hundred blocks has no p99, and none is wanted.
         let mut pass = headline(100, 0.02, StopReason::Complete);
         pass.cells[0].experiment = Experiment::Paths;
         silent(RULE, &pass);

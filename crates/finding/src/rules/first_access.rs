@@ -9,8 +9,7 @@ use rdsk_model::Copy;
 
 pub(super) const RULE: Rule = Rule::new("first-access", Severity::Uncertain, Needs::OwnTimes, check);
 
-const CAUSES: &str = "A volume that is restored from a snapshot fetches each place once, a thin disk allocates it, and a cache below \
-                      the device keeps it.";
+const CAUSES: &str = "A volume restored from a snapshot fetches each place once, a thin disk allocates it, and a cache below the device keeps it.";
 
 /// How many times as long the first run takes at least beside programs that leave no processor free: they delay any run.
 const BESIDE_OTHERS: f64 = 10.0;
@@ -28,13 +27,12 @@ fn of_cells(op: Op, costs: &[(&CellRecord, FirstCost)]) -> Finding {
     let (first, later) = (words::rate(cost.first_bytes_per_s), words::rate(cost.later_bytes_per_s));
     let place = words::bytes(cost.place_bytes);
     let (what, mixed) = match cost.shown_by {
-        ShownBy::Layout => ("The layout of the test file, the first write of each place, had", ""),
-        _ => ("The first access of each place had", " The cell's own rate mixes the two."),
+        ShownBy::Layout => ("Laying out the test file, the first write of each place, ran at", ""),
+        _ => ("The first access of each place ran at", " The figure of the test mixes both."),
     };
     let text = format!(
-        "{what} {first}, and later {op}s have {later} ({}, places of {place}). {CAUSES} The later rate is what a warmed volume \
-         gives.{mixed}",
-        head.id
+        "{what} {first}, later {op}s at {later} ({}, places of {place}).{mixed} {CAUSES}",
+        words::test(head)
     );
     let factor = cost.factor();
     RULE.finding(format!("first {op} of a place: {first}, later ones {later}"), text)
@@ -42,7 +40,7 @@ fn of_cells(op: Op, costs: &[(&CellRecord, FirstCost)]) -> Finding {
         .effect(
             Stake::Figure,
             Some(factor),
-            format!("the first {op} of each {place} has {first}, later ones {later}: {} as fast", words::times(factor)),
+            format!("the first {op} of each {place} runs at {first}, later ones at {later}: {} as fast", words::times(factor)),
         )
         .advice(
             "quote both rates; to measure the warmed volume alone, read or write all of it once before, as with \
@@ -53,7 +51,7 @@ fn of_cells(op: Op, costs: &[(&CellRecord, FirstCost)]) -> Finding {
 
 fn cited(cell: &CellRecord, cost: &FirstCost) -> String {
     let by = match cost.shown_by {
-        ShownBy::Visits => "visits of first accesses",
+        ShownBy::Visits => "repeats of first accesses",
         ShownBy::Ios => "first I/Os of their places",
         ShownBy::Layout => "layout",
     };
@@ -83,18 +81,17 @@ fn of_copy(analysis: &Analysis<'_>, copy: &Copy) -> Option<Finding> {
     let (first_ns, later) = (apart.first.to_close_ns as f64, rate(apart.later_ns));
     let first = rate(first_ns);
     let text = format!(
-        "The first run took {}, later ones {} on average, because its {op}s took longer: they were the first of their places. \
-         {CAUSES} The later rate is what a warmed volume gives, and the mean is that of the later runs.",
+        "The first run took {}, later ones {} on average, because its {op}s took longer: they were the first of their places. {CAUSES}",
         words::nanos(apart.first.to_close_ns),
         words::mean_nanos(apart.later_ns),
     );
     let title = format!("first {op} of a place: {first}, later ones {later}");
-    let effect = format!("the first run, which {op}s each place first, has {first}, later ones {later}");
+    let effect = format!("the first run, which {op}s each place first, reaches {first}, later ones {later}");
     Some(
         RULE.finding(title, text)
             .evidence([cite(cell, "copies[].runs[].to_close_ns", format_args!("{first} first, then {later}"))])
             .effect(Stake::Figure, Some(apart.factor()), effect)
-            .advice("quote both rates: the first for data that nothing has touched yet, the later one for a warmed volume")
+            .advice("quote both rates: the first for fresh places, the later one for a warmed volume; the mean is that of the later runs")
             .cells([cell]),
     )
 }
@@ -140,7 +137,7 @@ mod tests {
     fn fires_on_a_volume_that_is_fetched_place_by_place_and_not_on_a_steady_one() {
         let finding = fires(RULE, &run(49.0, 3072.0));
         assert_eq!(finding.title, "first read of a place: 48.9 MiB/s, later ones 3.00 GiB/s");
-        assert!(finding.text.contains("The later rate is what a warmed volume gives"), "{}", finding.text);
+        assert!(finding.text.contains("later reads at 3.00 GiB/s"), "{}", finding.text);
         assert!(finding.effect.unwrap().factor.is_some_and(|factor| (factor - 62.7).abs() < 0.2));
         silent(RULE, &run(3000.0, 3072.0));
         silent(RULE, &run(3072.0, 49.0));

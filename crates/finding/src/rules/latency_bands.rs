@@ -6,8 +6,8 @@ use rdsk_analysis::zones::{Cause, LatencyBand, LatencyBands};
 
 pub(super) const RULE: Rule = Rule::new("latency-bands", Severity::Cause, Needs::OwnTimes, check);
 
-/// Most bands that the text tells one by one.
-const MAX_TOLD: usize = 3;
+/// Most bands that the text names one by one.
+const MAX_NAMED: usize = 3;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let by_cause = by_key(zones(analysis).into_iter().filter_map(|(cell, zones)| {
@@ -22,18 +22,18 @@ fn finding(cause: Cause, seen: &[(&CellRecord, &LatencyBands)]) -> Finding {
     let bands = by_size(latency_bands);
     let beside: f64 = bands.iter().map(|band| band.share).sum();
     let text = format!(
-        "The main mode has {} of the I/Os of {}; {} are in {}. {}",
+        "{} of the {} take the usual time; {} are in {}. {}",
         rdsk_units::percent(1.0 - beside),
-        first.id,
+        words::test(first),
         rdsk_units::percent(beside),
         match &bands[..] {
             [one] => format!("one band, {}", by(one.offset_ns)),
-            many if many.len() <= MAX_TOLD =>
-                format!("{} other bands: {}", many.len(), words::list(&told(many))),
+            many if many.len() <= MAX_NAMED =>
+                format!("{} other bands: {}", many.len(), words::list(&named(many))),
             many => format!(
                 "{} other bands, the largest of them {}",
                 many.len(),
-                words::list(&told(&many[..MAX_TOLD]))
+                words::list(&named(&many[..MAX_NAMED]))
             ),
         },
         why(cause, first, latency_bands)
@@ -62,14 +62,14 @@ fn by_size(latency_bands: &LatencyBands) -> Vec<&LatencyBand> {
 }
 
 /// `6.0 % 3.00 ms later`, for each band.
-fn told(bands: &[&LatencyBand]) -> Vec<String> {
+fn named(bands: &[&LatencyBand]) -> Vec<String> {
     bands.iter().map(|band| format!("{} {}", rdsk_units::percent(band.share), by(band.offset_ns))).collect()
 }
 
 fn cited(cell: &CellRecord, latency_bands: &LatencyBands) -> String {
     let bands: Vec<&LatencyBand> = latency_bands.bands.iter().collect();
     let chance = words::chance(latency_bands.p_value);
-    cite(cell, "bands", format_args!("{} ({chance})", told(&bands).join(", ")))
+    cite(cell, "bands", format_args!("{} ({chance})", named(&bands).join(", ")))
 }
 
 /// `8.33 ms later`, `90.0 µs faster`.
@@ -84,8 +84,8 @@ fn nanos(ns: f64) -> String {
 fn why(cause: Cause, cell: &CellRecord, latency_bands: &LatencyBands) -> String {
     match cause {
         Cause::Clock { resolution_ns } => format!(
-            "They are an artefact of the clock, not of the disk: it advances in steps of {}, and adding noise of that size \
-             removes the bands.",
+            "They come from the clock, not from the disk: it advances in steps of {}, and adding noise of that size removes the \
+             bands.",
             words::nanos(resolution_ns)
         ),
         Cause::TwoSpeeds => latency_bands.when.map_or_else(String::new, |when| {
@@ -97,33 +97,32 @@ fn why(cause: Cause, cell: &CellRecord, latency_bands: &LatencyBands) -> String 
                 words::nanos(when.longest_ns.1)
             )
         }),
-        Cause::Limit => "The control group that rdsk runs in limits the I/O of this device: it lets some I/Os pass at once and holds \
-                         others back until the limit has room for them. They say nothing of the disk."
+        Cause::Limit => "A cgroup limits the I/O of this device: some I/Os go through at once, others wait for the limit. The bands are not \
+                         the disk's."
             .into(),
         Cause::OtherIo => format!(
             "The device served other I/O at the same time, and {} I/Os had to wait for it.",
             if all_lie(latency_bands, |offset_ns| offset_ns > 0.0) { "these" } else { "the later" }
         ),
         Cause::StartOfPass { share } => format!(
-            "{} of the late I/Os are among the first of a pass: an idle device takes time to resume.",
+            "{} of the late I/Os are among the first of a sweep: an idle device takes time to resume.",
             rdsk_units::percent(share)
         ),
         Cause::MissedRevolution { revolution_ns } => format!(
-            "That is one revolution of the disk, {} at {:.0} rpm: for the slower ones, the next block had already passed under \
-             the head when it was requested.",
+            "That is one revolution of the disk, {} at {:.0} rpm: the next block had already gone by under the head when it was \
+             requested.",
             nanos(revolution_ns),
             60e9 / revolution_ns
         ),
         Cause::Periodic { every } => format!(
-            "Every {} I/O is {}, at any offset: something counts I/Os, such as a cache that is flushed or a table that is \
-             written.",
+            "Every {} I/O is {}, at any offset. A cache that is flushed or a table that is written after so many I/Os does this.",
             ordinal(every),
             if all_lie(latency_bands, |offset_ns| offset_ns > 0.0) {
                 "late"
             } else if all_lie(latency_bands, |offset_ns| offset_ns < 0.0) {
                 "faster"
             } else {
-                "beside the main mode"
+                "beside the usual time"
             }
         ),
         Cause::Unknown if has_verdict(cell, VerdictCode::Disturbed) => {
@@ -131,7 +130,7 @@ fn why(cause: Cause, cell: &CellRecord, latency_bands: &LatencyBands) -> String 
              same time, for which the slower I/Os may have waited.".into()
         }
         Cause::Unknown => {
-            "Neither the resolution of the clock, nor other I/O, nor the start of a pass, nor a revolution of a disk explains \
+            "Neither the resolution of the clock, nor other I/O, nor the start of a sweep, nor a revolution of a disk explains \
              them.".into()
         }
     }
@@ -146,16 +145,16 @@ fn advice(cause: Cause) -> &'static str {
     match cause {
         Cause::Clock { .. } => "trust the mean of many I/Os, not the bands; use larger blocks",
         Cause::TwoSpeeds => {
-            "look for what came and went at these times (iostat -x 1, temperature, a neighbour on the same host); quote both speeds"
+            "look for what came and went at these times (iostat -x 1, temperature, other virtual machines on the host); quote both speeds"
         }
-        Cause::Limit => "run outside the limited group (container, slice), or raise the limit",
+        Cause::Limit => "run outside the limited cgroup (container, slice), or raise the limit",
         Cause::OtherIo => "repeat the run when the device is idle",
-        Cause::StartOfPass { .. } => "measure longer passes, or leave out the first I/Os of each",
+        Cause::StartOfPass { .. } => "measure longer sweeps, or leave out the first I/Os of each",
         Cause::MissedRevolution { .. } => {
             "use larger blocks or several I/Os in flight, so that the disk always has the next request"
         }
         Cause::Periodic { .. } | Cause::Unknown => {
-            "look at the points in the Record (result.points) by position and over time"
+            "look at the latencies by position and over time in the result (--json: result.points)"
         }
     }
 }
@@ -202,7 +201,7 @@ mod tests {
         });
         let finding = fires(RULE, &fast.0);
         assert!(finding.title.contains("2.99 ms faster: cause unknown"), "{}", finding.title);
-        assert!(finding.text.starts_with("The main mode has 8"), "{}", finding.text);
+        assert!(finding.text.starts_with("81.7% of the 1M reads take the usual time"), "{}", finding.text);
     }
 
     /// I/Os whose place in a row of 100, shuffled, is within these shares of it are off by so much.
@@ -343,7 +342,7 @@ mod tests {
         silent(RULE, &late.0);
         let positions = made(60, 6, |place, _, _| noisy(&mut rng, if place % 7 < 2 { 9e6 } else { 12e6 }));
         silent(RULE, &positions.0);
-        // One pass cannot tell positions from chance.
+        // One pass cannot separate positions from chance.
         let one = made(600, 1, |place, _, _| noisy(&mut rng, if place % 7 < 2 { 9e6 } else { 12e6 }));
         fires(RULE, &one.0);
     }
@@ -356,8 +355,8 @@ mod tests {
         record.cells[0].verdict =
             Some(Verdict { code: VerdictCode::Throttled, text: "a limit".into(), device_share: None });
         let finding = fires(RULE, &record);
-        assert!(finding.title.contains("later: a control group's limit"), "{}", finding.title);
-        assert!(finding.text.contains("holds others back"), "{}", finding.text);
+        assert!(finding.title.contains("later: a cgroup's limit"), "{}", finding.title);
+        assert!(finding.text.contains("others wait for the limit"), "{}", finding.text);
         assert_eq!(finding.confidence, Confidence::Inferred);
         assert!(finding.advice.as_deref().unwrap_or_default().contains("raise the limit"), "{finding:?}");
     }

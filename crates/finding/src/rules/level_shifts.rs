@@ -19,11 +19,11 @@ const SAME_BYTES: f64 = 1.2;
 /// What supports a full write cache as the cause.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum SupportingEvidence {
-    /// The reads of this cell held their rate: before and after, in bytes per second.
-    ReadsHeld { cell: String, before: f64, after: f64 },
-    /// This many visits fell after the same number of bytes.
-    SameBytes { visits: usize },
-    /// The device is not rotational nor that of a virtual machine, and no reads before and after it tell anything else.
+    /// The reads of this test held their rate: before and after, in bytes per second.
+    ReadsHeld { test: String, before: f64, after: f64 },
+    /// This many repeats fell after the same number of bytes.
+    SameBytes { repeats: usize },
+    /// The device is not rotational nor that of a virtual machine, and no reads before and after it show another cause.
     Flash,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn shifted<'a>(analysis: &'a Analysis<'_>) -> Vec<Shifted<'a>> {
 /// The citation of a fall: when, after how much, from where to where.
 pub(super) fn cited(cell: &CellRecord, fall: &LevelShift) -> String {
     let (when, bytes) = (words::nanos(fall.at_ns), words::bytes(fall.bytes));
-    let place = if fall.within_visit { "" } else { ", between two visits" };
+    let place = if fall.within_visit { "" } else { ", between two repeats" };
     cite(
         cell,
         "windows",
@@ -88,7 +88,7 @@ fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> 
         }
         is_known = true;
         if after >= HELD * before {
-            held = held.or(Some(SupportingEvidence::ReadsHeld { cell: read.id.clone(), before, after }));
+            held = held.or(Some(SupportingEvidence::ReadsHeld { test: words::test(read), before, after }));
         }
     }
     // Reads that fell a little speak of heat or of a limit.
@@ -147,5 +147,5 @@ fn levels(
 fn same_bytes(bytes: &[u64]) -> Option<SupportingEvidence> {
     let (least, most) = (*bytes.iter().min()?, *bytes.iter().max()?);
     let is_same = bytes.len() >= 2 && most as f64 <= SAME_BYTES * least as f64;
-    is_same.then_some(SupportingEvidence::SameBytes { visits: bytes.len() })
+    is_same.then_some(SupportingEvidence::SameBytes { repeats: bytes.len() })
 }

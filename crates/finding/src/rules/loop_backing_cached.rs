@@ -11,12 +11,12 @@ pub(super) const RULE: Rule = Rule::new("loop-backing-cached", Severity::Invalid
 const SAME_SHARE: f64 = 0.9;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let told = cells(analysis, |cell| {
+    let judged = cells(analysis, |cell| {
         is_of_loop_file(cell, &analysis.targets) && !has_verdict(cell, VerdictCode::Hole)
     });
-    if !told.is_empty() {
+    if !judged.is_empty() {
         let (unknown, memory): (Vec<&CellRecord>, Vec<&CellRecord>) =
-            told.into_iter().partition(|cell| has_verdict(cell, VerdictCode::Unverified));
+            judged.into_iter().partition(|cell| has_verdict(cell, VerdictCode::Unverified));
         let memory = (!memory.is_empty()).then(|| of_files(&memory));
         return memory.into_iter().chain((!unknown.is_empty()).then(|| of_less(&unknown))).collect();
     }
@@ -39,8 +39,8 @@ fn of_files(cells: &[&CellRecord]) -> Finding {
         matches!(file.filesystem.as_deref(), Some("tmpfs" | "ramfs"))
             || file.below.as_deref().is_some_and(medium::is_memory_disk)
     };
-    let text = "A loop device presents a file as a disk and counts every request, whether a disk is behind the file or memory \
-                is. Here its requests did not reach a disk: the figure is that of memory and of the processor.";
+    let text = "A loop device counts every request, whether a disk or RAM is behind its file. Here the requests did not reach a disk, so the \
+                figure is that of RAM and CPU.";
     let advice = if files().any(is_memory) {
         "put the backing file on a disk, and set the loop device up with losetup --direct-io=on"
     } else if files().any(|file| file.direct_io != Some(true)) {
@@ -48,22 +48,21 @@ fn of_files(cells: &[&CellRecord]) -> Finding {
     } else {
         "measure the backing file itself"
     };
-    RULE.about(cells, "the loop device works in memory", text, cite_verdict)
+    RULE.about(cells, "RAM answered behind the loop device", text, cite_verdict)
         .advice(advice)
         .covering_verdicts()
 }
 
-/// The disk below moved less although direct I/O is on, so that it is not known who did the rest.
+/// The disk below moved less although direct I/O is on, so that it is not known what did the rest.
 fn of_less(cells: &[&CellRecord]) -> Finding {
-    let text = "A loop device presents a file as a disk and counts every request, whether a disk is behind the file or not. The \
-                disk below moved less than the loop device: the filesystem answered the rest, from memory or for holes of the \
-                file, so that the figure is not the disk's alone.";
+    let text = "A loop device counts every request, whether a disk or RAM is behind its file. The disk below moved less: the filesystem \
+                answered the rest, from RAM or for unallocated blocks, so the figure is not the disk's alone.";
     RULE.about(cells, "the disk below the loop device moved less", text, cite_verdict)
         .advice("write all of the backing file, or measure it itself")
         .covering_verdicts()
 }
 
-/// Records without backing files tell only how the first loop device works, and what the disk below counted.
+/// Records without backing files hold only how the first loop device works, and what the disk below counted.
 fn of_counters(cells: &[&CellRecord]) -> Finding {
     let is_counted = cells.iter().all(|cell| below_share(cell).is_some());
     let cited = |cell: &CellRecord| {
@@ -78,9 +77,9 @@ fn of_counters(cells: &[&CellRecord]) -> Finding {
         let dio = format!("0, {} moved = {}{below}", rdsk_units::printable(device), words::bytes(moved));
         cite(cell, "loop/dio", dio)
     };
-    let text = "Without direct I/O of its own, the loop device goes through the page cache of its backing file, even when \
-                the program uses O_DIRECT on the loop device.";
-    RULE.about(cells, "the loop device works in memory", text, cited)
+    let text = "Without direct I/O of its own, the loop device goes through the page cache of its backing file. O_DIRECT on the loop device \
+                does not change that.";
+    RULE.about(cells, "RAM answered behind the loop device", text, cited)
         .confidence(if is_counted { Confidence::Measured } else { Confidence::Inferred })
         .advice("set it up again with losetup --direct-io=on, or measure the backing file")
 }
@@ -135,7 +134,10 @@ mod tests {
     fn fires_where_the_disk_below_stood_still() {
         let measured = fires(RULE, &record(vec![loop_target(false)], vec![read(Some(0))]));
         assert_eq!(measured.confidence, Confidence::Measured);
-        assert_eq!(measured.evidence, ["l: loop/dio = 0, loop8 moved = 64 MiB, vda below moved = 0 B"]);
+        assert_eq!(
+            measured.evidence,
+            ["sequential direct 1M reads: loop/dio = 0, loop8 moved = 64 MiB, vda below moved = 0 B"]
+        );
         let inferred = fires(RULE, &record(vec![loop_target(false)], vec![read(None)]));
         assert_eq!(inferred.confidence, Confidence::Inferred);
     }

@@ -10,16 +10,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         reached_device(cell) && !is_simulated(analysis, cell) && disk(analysis, cell).is_some()
     });
     let cited = |cell: &CellRecord| cite(cell, "device", disk(analysis, cell).unwrap_or_default());
-    let text = "The block layer moved the bytes, but the driver behind it keeps them in memory (zram also compresses them). The \
-                figure is that of memory and of the processor.";
-    let found = RULE.about_any(
-        &cells,
-        "the device is memory, not a disk",
-        text,
-        cited,
-        "measure a disk if a disk is meant",
-    );
-    let what = format!("the device is memory, not a disk: {}", how_many(&cells));
+    let text = "The driver of this device keeps its data in RAM (zram also compresses it). The figure is that of RAM and CPU.";
+    let found =
+        RULE.about_any(&cells, "the device is RAM, not a disk", text, cited, "measure a disk instead");
+    let what = format!("the device is RAM, not a disk: {}", how_many(&cells));
     found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 }
 
@@ -45,9 +39,9 @@ mod tests {
     fn fires_on_zram_and_what_lies_on_it_and_is_silent_on_a_disk() {
         let cell = || fixtures::cell("c", Op::Read, IoPath::Direct, 4096, 10_000, 1_000_000_000);
         let finding = fires(RULE, &fixtures::record(vec![on("zram0", &["zram0"])], vec![cell()]));
-        assert_eq!(finding.evidence, ["c: device = zram0"]);
+        assert_eq!(finding.evidence, ["sequential direct 4K reads: device = zram0"]);
         let mapped = fires(RULE, &fixtures::record(vec![on("dm-0", &["dm-0", "pmem1"])], vec![cell()]));
-        assert_eq!(mapped.evidence, ["c: device = pmem1"]);
+        assert_eq!(mapped.evidence, ["sequential direct 4K reads: device = pmem1"]);
         for name in ["sda", "ramses", "rama"] {
             silent(RULE, &fixtures::record(vec![on(name, &[name])], vec![cell()]));
         }

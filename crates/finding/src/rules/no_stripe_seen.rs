@@ -23,7 +23,7 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
         ));
     }
     let sure = rdsk_units::percent(reading.none_confidence);
-    RULE.finding(format!("no stripe was seen ({sure} confidence)"), text)
+    RULE.finding(format!("no stripe found ({sure} confidence)"), text)
         .evidence([
             cite(cell, "requests", reading.requests),
             cite(cell, "confidence that there is none", sure),
@@ -51,14 +51,14 @@ mod tests {
         let mirror = fires(RULE, &described(words("md0", "raid1", None), &[]));
         assert_eq!(
             (mirror.title.as_str(), mirror.confidence),
-            ("no stripe was seen (100% confidence)", Confidence::Measured)
+            ("no stripe found (100% confidence)", Confidence::Measured)
         );
         assert!(mirror.text.starts_with("md0 is RAID 1, 4 copies, 4 members, as md says"), "{}", mirror.text);
         let below = [64 << 10, 512 << 10].map(|chunk| words("md1", "raid0", Some(chunk)));
         let row = fires(RULE, &described(words("dm-0", "linear", None), &below));
         assert_eq!(
             (row.title.as_str(), row.confidence),
-            ("no stripe was seen (50.0% confidence)", Confidence::Inferred)
+            ("no stripe found (50.0% confidence)", Confidence::Inferred)
         );
         assert!(row.text.contains("md1 is RAID 0, 4 members, chunk 64 KiB"), "{}", row.text);
     }

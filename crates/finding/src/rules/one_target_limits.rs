@@ -34,10 +34,10 @@ fn finding(record: &Record, group: &[Hit<'_>]) -> Option<Finding> {
             .finding(
                 format!("{what} the limit of {op}s by several streams"),
                 format!(
-                    "{} can do no more: with {} of {}, {}. Streams on the other targets do not make up for it.",
+                    "{} can do no more: with {} at {}, {}. Streams on the other targets do not make up for it.",
                     words::list(&names),
                     words::plural(u64::from(point.count()), "stream"),
-                    Bytes(point.cell.workload.block_bytes),
+                    words::fio_size(point.cell.workload.block_bytes),
                     cause.text
                 ),
             )

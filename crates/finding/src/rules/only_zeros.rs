@@ -7,14 +7,13 @@ pub(super) const RULE: Rule = Rule::new("only-zeros", Severity::Uncertain, Needs
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| read_only_zeros(cell, &analysis.targets));
-    let text = "Every block that was looked at held only zeros. An SSD, a thin LUN, a sparse image of a virtual machine or a null device \
-                knows that nothing is stored there, and returns zeros without reading its medium. The figure may be that of its \
-                controller alone.";
+    let text = "Every block that was checked held only zeros, which an SSD, a thin LUN, a sparse image or a null device returns without \
+                reading its medium. The figure may be that of its controller alone.";
     let write_first = write_first(analysis, &cells);
     let advice =
         format!("measure where data is stored (--offset), {write_first}, or measure in a directory on it");
-    let found = RULE.about_any(&cells, "only zeros were seen", text, cite_content, &advice);
-    let what = format!("only zeros were seen, perhaps without the medium: {}", how_many(&cells));
+    let found = RULE.about_any(&cells, "only zeros were read", text, cite_content, &advice);
+    let what = format!("only zeros were read, perhaps without the medium: {}", how_many(&cells));
     found.into_iter().map(|one| inferred(one, what.clone())).chain(some(analysis)).collect()
 }
 
@@ -26,14 +25,13 @@ fn some(analysis: &Analysis<'_>) -> Option<Finding> {
         content.zero_pages as f64 / content.pages.max(1) as f64
     };
     let most = cells.iter().map(share).max_by(f64::total_cmp)?;
-    let text = "Some of the blocks that were looked at held only zeros. An SSD, a thin LUN or a sparse image of a virtual machine knows \
-                where nothing is stored, and returns zeros without reading its medium: the figure may be a mean of its medium and \
-                of its controller alone.";
+    let text = "Some of the blocks that were checked held only zeros, which an SSD, a thin LUN or a sparse image returns without reading its \
+                medium. The figure may be a mean of its medium and of its controller alone.";
     let write_first = write_first(analysis, &cells);
     let advice =
         format!("measure where data is stored (--offset, or in a directory on it), or {write_first}");
     let what = format!(
-        "up to {} of the places that were looked at held zeros, perhaps without the medium",
+        "up to {} of the places that were checked held zeros, perhaps without the medium",
         percent(most)
     );
     let finding = RULE.about(&cells, "a part of what was read held only zeros", text, cite_content);
@@ -46,7 +44,7 @@ fn inferred(finding: Finding, what: String) -> Finding {
 
 fn cite_content(cell: &CellRecord) -> String {
     let content = cell.result.content.unwrap_or_default();
-    cite(cell, "pages of zeros", format!("{} of {} looked at", content.zero_pages, content.pages))
+    cite(cell, "pages of zeros", format!("{} of {} checked", content.zero_pages, content.pages))
 }
 
 #[cfg(test)]
@@ -69,11 +67,11 @@ mod tests {
     #[test]
     fn fires_on_zeros_and_is_silent_on_data() {
         let finding = fires(RULE, &record(48));
-        assert_eq!(finding.evidence, ["c: pages of zeros = 48 of 48 looked at"]);
+        assert_eq!(finding.evidence, ["sequential direct 4K reads: pages of zeros = 48 of 48 checked"]);
         assert_eq!(finding.confidence, Confidence::Inferred);
         let finding = fires(RULE, &record(47));
-        assert_eq!(finding.title, "a part of what was read held only zeros: c");
-        assert_eq!(finding.evidence, ["c: pages of zeros = 47 of 48 looked at"]);
+        assert_eq!(finding.title, "a part of what was read held only zeros: sequential direct 4K reads");
+        assert_eq!(finding.evidence, ["sequential direct 4K reads: pages of zeros = 47 of 48 checked"]);
         silent(RULE, &record(4));
     }
 }

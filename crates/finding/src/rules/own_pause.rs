@@ -15,12 +15,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let total_ns: u64 = all.iter().sum();
     let cited = |cell: &CellRecord| {
         let lasts_ns: u64 = gaps(cell).map(|gap| gap.lasts_ns).sum();
-        cite(cell, "visits[].gaps", format_args!("{}", words::nanos(lasts_ns)))
+        cite(cell, "paused", format_args!("{}", words::nanos(lasts_ns)))
     };
     let pauses = words::plural(all.len() as u64, "pause");
-    let title = format!("rdsk itself did not run for {}, in {pauses}", words::nanos(total_ns));
-    let what = "This process was stopped (SIGSTOP), its control group was frozen, or the machine was suspended or paused. Rates and \
-                latencies leave this time out; it says nothing of the device.";
+    let title = format!("rdsk did not run for {}, in {pauses}", words::nanos(total_ns));
+    let what = "This process was stopped (SIGSTOP), its cgroup was frozen, or the machine was suspended or paused. Rates and latencies \
+                leave this time out.";
     // A copy goes on as dd does.
     let is_copy = cells.iter().all(|cell| cell.experiment == Experiment::Dd);
     let checked = " Before anything more was written, rdsk checked again that nothing uses the target.";
@@ -49,8 +49,8 @@ mod tests {
     #[test]
     fn what_was_left_out_is_said() {
         let finding = fires(RULE, &with_gaps(&[5_000_000_000, 1_000_000_000]));
-        assert_eq!(finding.title, "rdsk itself did not run for 6.00 s, in 2 pauses: w");
-        assert_eq!(finding.evidence, ["w: visits[].gaps = 6.00 s"]);
+        assert_eq!(finding.title, "rdsk did not run for 6.00 s, in 2 pauses: sequential direct 4K writes");
+        assert_eq!(finding.evidence, ["sequential direct 4K writes: paused = 6.00 s"]);
         silent(RULE, &with_gaps(&[]));
     }
 }

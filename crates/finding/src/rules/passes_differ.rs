@@ -1,4 +1,4 @@
-//! `passes-differ`: the same positions take longer from pass to pass, or from one pass on. It cannot tell what changed, and
+//! `passes-differ`: the same positions take longer from pass to pass, or from one pass on. It does not know what changed, and
 //! leaves passes that only scatter to the page.
 
 use super::prelude::*;
@@ -7,32 +7,35 @@ use rdsk_analysis::zones::{Drift, PassShape};
 pub(super) const RULE: Rule = Rule::new("passes-differ", Severity::Uncertain, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let drifts: Vec<(&CellRecord, Drift)> =
-        zones(analysis).into_iter().filter_map(|(cell, zones)| Some((cell, zones.drift?))).collect();
+    let drifts: Vec<(&CellRecord, Drift)> = zones(analysis)
+        .into_iter()
+        .filter_map(|(cell, zones)| Some((cell, zones.drift?)))
+        .filter(|(_, drift)| factor(drift) >= MIN_EFFECT)
+        .collect();
     let most = drifts.iter().max_by(|left, right| size(&left.1).total_cmp(&size(&right.1)));
     let Some((cell, drift)) = most else { return Vec::new() };
     let how = match drift.shape {
-        PassShape::Trend => "from the first pass to the last".to_owned(),
-        PassShape::Step(pass) => format!("from pass {} on", pass + 1),
+        PassShape::Trend => "from the first to the last".to_owned(),
+        PassShape::Step(pass) => format!("from sweep {} on", pass + 1),
     };
     vec![RULE
             .finding(
-                format!("passes over the same positions become {}", by(drift)),
+                format!("sweeps over the same positions get {}", by(drift)),
                 format!(
-                    "The same positions of {} are {} {how}, of {} passes. Heat, a cache that filled or emptied, or other I/O on \
-                     the device changed between them.",
-                    cell.id,
-                    by(drift),
+                    "Of {} sweeps of {}, the same positions get {} {how}. Heat, a cache that filled or emptied, or other I/O on the \
+                     device can cause this.",
                     drift.passes,
+                    words::test(cell),
+                    by(drift),
                 ),
             )
             .effect(
                 Stake::Figure,
                 Some(factor(drift)),
-                format!("passes over the same positions become {} {how}", by(drift)),
+                format!("sweeps over the same positions get {} {how}", by(drift)),
             )
             .evidence(drifts.iter().take(6).map(|(cell, drift)| cited(cell, drift)))
-            .advice("repeat with more passes (--runs) and check whether the later ones agree")
+            .advice("repeat with more sweeps (--runs) and check whether the later ones agree")
             .cells(drifts.iter().map(|(cell, _)| *cell))]
 }
 
@@ -60,15 +63,15 @@ fn by(drift: &Drift) -> String {
 
 fn cited(cell: &CellRecord, drift: &Drift) -> String {
     let (name, test) = match drift.shape {
-        PassShape::Trend => ("trend over the passes".to_owned(), "Mann-Kendall"),
-        PassShape::Step(pass) => (format!("step before pass {}", pass + 1), "Student's t"),
+        PassShape::Trend => ("trend over the sweeps".to_owned(), "Mann-Kendall"),
+        PassShape::Step(pass) => (format!("step before sweep {}", pass + 1), "Student's t"),
     };
     let chance = words::chance(drift.p_value);
     let rounds = match drift.rounds {
-        rounds if rounds < drift.passes => format!(" of {rounds} rounds"),
+        rounds if rounds < drift.passes => format!(" in {rounds} repeats"),
         _ => String::new(),
     };
-    cite(cell, &name, format_args!("{} ({test}, {} passes{rounds}, {chance})", by(drift), drift.passes))
+    cite(cell, &name, format_args!("{} ({test}, {} sweeps{rounds}, {chance})", by(drift), drift.passes))
 }
 
 #[cfg(test)]
@@ -86,11 +89,11 @@ mod tests {
             let wobble = |place: u32, pass: u32| u64::from((place * 5 + pass * 3) % 11) * 10_000;
             fires(RULE, &made(60, 8, |place, pass, _| late_ns(pass) + wobble(place, pass)).0).title
         };
-        let become_ = |words: &str| format!("passes over the same positions become {words}");
-        assert_eq!(title(12_000_000, 10_000_000), become_("19.9% slower"));
-        assert_eq!(title(320_000_000, 10_000_000), become_("31.8x as slow"));
-        assert_eq!(title(10_000_000, 12_000_000), become_("16.6% faster"));
-        assert_eq!(title(10_000_000, 320_000_000), become_("31.8x as fast"));
+        let get = |words: &str| format!("sweeps over the same positions get {words}");
+        assert_eq!(title(12_000_000, 10_000_000), get("19.9% slower"));
+        assert_eq!(title(320_000_000, 10_000_000), get("31.8x as slow"));
+        assert_eq!(title(10_000_000, 12_000_000), get("16.6% faster"));
+        assert_eq!(title(10_000_000, 320_000_000), get("31.8x as fast"));
     }
 
     #[test]
@@ -101,10 +104,16 @@ mod tests {
             made(60, passes, |place, pass, _| 10_000_000 + wobble(place, pass) + late(pass)).0
         };
         let finding = fires(RULE, &of(8, &slow));
-        assert!(finding.text.contains("slower from pass 5 on, of 8 passes"), "{}", finding.text);
+        assert!(
+            finding
+                .text
+                .starts_with("Of 8 sweeps of 1M reads, the same positions get 19.9% slower from sweep 5 on."),
+            "{}",
+            finding.text
+        );
         assert!(finding.evidence[0].contains("p < 1e-4"), "{:?}", finding.evidence);
         let finding = fires(RULE, &of(10, &|pass| u64::from(pass) * 200_000));
-        assert!(finding.text.contains("from the first pass to the last"), "{}", finding.text);
+        assert!(finding.text.contains("from the first to the last"), "{}", finding.text);
         silent(RULE, &of(8, &|pass| if pass == 1 { 2_000_000 } else { 0 }));
         silent(RULE, &of(8, &|_| 0));
         silent(RULE, &of(7, &slow));
@@ -145,8 +154,8 @@ mod tests {
         };
         silent(RULE, &of(6));
         let finding = fires(RULE, &of(8));
-        assert!(finding.text.contains("slower from pass 17 on, of 32 passes"), "{}", finding.text);
-        assert!(finding.evidence[0].contains("32 passes of 8 rounds"), "{:?}", finding.evidence);
+        assert!(finding.text.contains("slower from sweep 17 on."), "{}", finding.text);
+        assert!(finding.evidence[0].contains("32 sweeps in 8 repeats"), "{:?}", finding.evidence);
     }
 
     /// Ten passes with one clean step. If they came two and two, right after each other, they are of six moments, and chance orders

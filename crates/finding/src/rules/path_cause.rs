@@ -51,7 +51,7 @@ fn caused_reads(slower: &CellRecord) -> Option<(String, Confidence)> {
     let share = metrics::ratio(read, slower.result.bytes.filter(|&bytes| bytes > 0)?);
     // The page has the figures of one pass.
     let in_pass = passes::per_pass(slower, read).filter(|_| slower.experiment == Experiment::Paths);
-    let each = if in_pass.is_some() && metrics::visits(slower) > 1 { " in each pass" } else { "" };
+    let each = if in_pass.is_some() && metrics::visits(slower) > 1 { " in each repeat" } else { "" };
     let bytes = in_pass.map_or(read, metrics::whole);
     let text = format!("The slower path made the device read {} first{each}.", words::bytes(bytes));
     (share > 0.1).then_some((text, Confidence::Measured))
@@ -82,7 +82,7 @@ fn requests(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confide
         }
         (IoPath::Buffered | IoPath::DontCache, Op::Write) => "the page cache splits a write into parts",
         (IoPath::Direct, _) => {
-            "the block layer passes its large blocks on whole, or splits them into requests that are in flight together"
+            "the block layer keeps its large blocks whole, or splits them into requests that are in flight together"
         }
     };
     let text = match (more(depth), more(request_bytes)) {
@@ -110,7 +110,7 @@ fn processor(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confid
     };
     let micros = |cell| words::figure(cpu_per_mib(cell).unwrap_or(0.0) / 1e3);
     let text = format!(
-        "The slower path takes more processor time, {} against {} µs per MiB: {why}.",
+        "The slower path takes more CPU time, {} against {} µs per MiB: {why}.",
         micros(slower),
         micros(faster)
     );

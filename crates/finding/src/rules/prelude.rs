@@ -17,6 +17,8 @@ use rdsk_analysis::stripe::StripeResult;
 use rdsk_analysis::zones::Zones;
 use rdsk_model::{EvidenceSource, TargetKind};
 
+/// A factor below this is too small to decide anything, so it is no finding.
+pub(super) const MIN_EFFECT: f64 = 1.15;
 /// Maximum number of citations per finding, so that one over a hundred cells stays readable.
 pub(super) const MAX_CITED: usize = 8;
 /// From so many flushes per write on, each write waited for one; from so many writes with FUA per write on, each was one.
@@ -52,14 +54,18 @@ pub(super) fn write_first(record: &Record, cells: &[&CellRecord]) -> &'static st
     }
 }
 
-/// One citation: `paths/read/direct: aqu-sz = 0.98`.
+/// One citation: `sequential direct 1M reads: aqu-sz = 0.98`. Tests of several targets have the same words, so theirs say which target
+/// of the command line it was.
 pub(super) fn cite(cell: &CellRecord, name: &str, value: impl std::fmt::Display) -> String {
-    format!("{}: {name} = {value}", cell.id)
+    let is_of_several = cell.id.contains('@');
+    let target = cell.workload.targets.first().filter(|_| is_of_several);
+    let target = target.map_or_else(String::new, |index| format!(" on target {}", index + 1));
+    format!("{}{target}: {name} = {value}", words::test(cell))
 }
 
 /// The sentence of a cell's verdict.
 pub(super) fn cite_verdict(cell: &CellRecord) -> String {
-    cite(cell, "verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))
+    cite(cell, "counted", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))
 }
 
 /// The citations of the first cells.
@@ -78,10 +84,10 @@ pub(super) fn system(record: &Record, cell: &CellRecord) -> &'static str {
     if is_simulated(record, cell) { "host" } else { "kernel" }
 }
 
-/// `3 tests`, or the id where there is only one.
+/// `3 tests`, or what the only one does: `random 4K reads at QD32`.
 pub(super) fn how_many(cells: &[&CellRecord]) -> String {
     match cells {
-        [one] => one.id.clone(),
+        [cell] => words::test(cell),
         many => format!("{} tests", many.len()),
     }
 }

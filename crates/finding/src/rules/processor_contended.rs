@@ -11,22 +11,20 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cells.iter().any(|cell| contention(cell).is_some_and(|contention| contention.is_waited_for()));
     let (cause, advice) = if is_of_programs {
         (
-            "The threads that issue the I/O were ready to go on and waited for a processor that other programs, or other virtual \
-             machines, were using.",
-            "stop what else computes and repeat the run, or pin rdsk to processors of its own",
+            "The threads that issue the I/O waited for a CPU that other programs or virtual machines were using.",
+            "stop other CPU load and repeat the run, or pin rdsk to CPUs of its own",
         )
     } else {
         (
-            "The hypervisor took the processors of this virtual machine away for a part of the time, which threads do not count as \
-             waiting.",
-            "repeat the run when the host is less busy, or on a machine whose processors are its own",
+            "The hypervisor took the CPUs of this virtual machine away for a part of the time (steal).",
+            "repeat the run when the host is less busy, or on a machine whose CPUs are its own",
         )
     };
     let text = format!(
-        "{cause} An I/O is then noticed later than it completes and the next one issued later, so the figures are worse than those \
-         of the device, most of all at depth 1."
+        "{cause} Each completion is noticed late and the next I/O issued late, so the figures are worse than the device's, most of all \
+         at QD1."
     );
-    let found = RULE.about_any(&cells, "the processors were shared", text, cited, advice);
+    let found = RULE.about_any(&cells, "busy CPU", text, cited, advice);
     let Some((most, what)) = most(&cells) else { return found };
     // Without a processor all the time, it would have done nothing.
     let factor = (most < 1.0).then(|| 1.0 / (1.0 - most));
@@ -43,7 +41,7 @@ fn most(cells: &[&CellRecord]) -> Option<(f64, String)> {
         (Some(waited), stolen) => {
             let taken = stolen.map(|share| format!("; the hypervisor took up to {}", percent(share)));
             let what = format!(
-                "other programs took the processors: {many}, which waited up to {} of the time{}",
+                "busy CPU: {many}, waiting up to {} of the time{}",
                 percent(waited),
                 taken.unwrap_or_default()
             );
@@ -51,14 +49,14 @@ fn most(cells: &[&CellRecord]) -> Option<(f64, String)> {
         }
         (None, Some(stolen)) => {
             let share = percent(stolen);
-            Some((stolen, format!("the hypervisor took the processors up to {share} of the time: {many}")))
+            Some((stolen, format!("busy CPU: the hypervisor took it up to {share} of the time, {many}")))
         }
         (None, None) => None,
     }
 }
 
 fn cited(cell: &CellRecord) -> String {
-    let Some(seen) = contention(cell) else { return cite(cell, "processors", "not counted") };
+    let Some(seen) = contention(cell) else { return cite(cell, "CPUs", "not counted") };
     let waited = seen.waited.map(|share| format!("{} of the time of our threads", percent(share)));
     let pressure =
         seen.pressure.map(|share| format!(", tasks waited (PSI) = {} of the time", percent(share)));
@@ -66,9 +64,9 @@ fn cited(cell: &CellRecord) -> String {
     let others = percent(seen.others);
     cite(
         cell,
-        "waited for a processor",
+        "waited for a CPU",
         format_args!(
-            "{}, used by others = {others} of all processors{steal}{}",
+            "{}, used by other programs = {others} of all CPUs{steal}{}",
             waited.unwrap_or_else(|| "not counted".into()),
             pressure.unwrap_or_default()
         ),
@@ -104,17 +102,16 @@ mod tests {
         assert_eq!(
             finding.evidence,
             [
-                "c: waited for a processor = 20.0% of the time of our threads, used by others = 75.0% of all processors, \
-              tasks waited (PSI) = 20.0% of the time"
+                "sequential direct 4K reads: waited for a CPU = 20.0% of the time of our threads, used by other programs = 75.0% of all CPUs, tasks waited (PSI) = 20.0% of the time"
             ]
         );
         let effect = finding.effect.unwrap();
-        assert!(effect.text.contains("which waited up to 18."), "{}", effect.text);
+        assert!(effect.text.contains(", waiting up to 18."), "{}", effect.text);
         silent(RULE, &record(vec![disk()], vec![read(0, SECOND / 5)]));
         silent(RULE, &record(vec![disk()], vec![read(3 * SECOND / 2, SECOND / 1000)]));
     }
 
-    /// Nobody waited, as far as the kernel of the virtual machine counts, and no program of it was in the way.
+    /// No thread waited by the count of the virtual machine's kernel, and no program of it was in the way.
     #[test]
     fn what_a_hypervisor_took_is_not_put_on_other_programs() {
         let stolen = |share: u64, others_ns: u64, wait_ns: u64| {
@@ -126,11 +123,14 @@ mod tests {
             finding.effect.unwrap()
         };
         let alone = stolen(8, 0, 0);
-        assert_eq!(alone.text, "the hypervisor took the processors up to 8.0% of the time: c");
+        assert_eq!(
+            alone.text,
+            "busy CPU: the hypervisor took it up to 8.0% of the time, sequential direct 4K reads"
+        );
         assert!(alone.factor.is_some_and(|factor| (factor - 1.0 / 0.92).abs() < 1e-9), "{alone:?}");
         assert_eq!(stolen(100, 0, 0).factor, None, "it took all of it");
         let both = stolen(8, 3 * SECOND / 2, SECOND / 5);
-        assert!(both.text.starts_with("other programs took the processors: c, which waited"), "{both:?}");
+        assert!(both.text.starts_with("busy CPU: sequential direct 4K reads, waiting"), "{both:?}");
         assert!(both.text.ends_with("; the hypervisor took up to 8.0%"), "{both:?}");
     }
 }

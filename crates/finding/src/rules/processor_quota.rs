@@ -7,16 +7,15 @@ pub(super) const RULE: Rule = Rule::new("processor-quota", Severity::Uncertain, 
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| contention(cell).is_some_and(|seen| seen.is_quota()));
-    let text = "The control group of rdsk, or one above it, has a CPU quota. When it was used up, the kernel held rdsk back until the \
-                next period of the quota began, whether processors were idle or not. So the figures are those of the quota as much \
-                as of the device: rates are lower, and I/Os that completed meanwhile were noticed late.";
-    let advice = "repeat the run without the quota: cpu.max of the group, cpu.cfs_quota_us with version 1, --cpus of a container; or \
-                  quote the figure with the quota";
-    let found = RULE.about_any(&cells, "the CPU quota was used up", text, cited, advice);
+    let text = "A cgroup limits the CPU time of rdsk, and the kernel paused it whenever the quota of a period was spent, even with idle \
+                CPUs. The figures are those of the quota as much as of the device.";
+    let advice = "repeat the run without the quota (cpu.max of the cgroup, cpu.cfs_quota_us with version 1, --cpus of a container), or quote \
+                  the quota with the figure";
+    let found = RULE.about_any(&cells, "the CPU quota was spent", text, cited, advice);
     let waits = cells.iter().filter_map(|cell| contention(cell)?.waited_for_quota);
     let Some(most) = waits.max_by(f64::total_cmp) else { return found };
     let what = format!(
-        "the CPU quota of the control group held rdsk back: {}, up to {} of the time",
+        "the CPU quota of the cgroup held rdsk back: {}, up to {} of the time",
         how_many(&cells),
         percent(most)
     );
@@ -70,7 +69,10 @@ mod tests {
     fn fires_where_the_group_was_held_back_and_not_where_others_were_in_the_way() {
         let held = held_back(3 * SECOND / 4);
         let finding = fires(RULE, &held);
-        assert_eq!(finding.evidence, ["c: held back by the quota = 75.0% of the time, in 9 of 10 periods"]);
+        assert_eq!(
+            finding.evidence,
+            ["sequential direct 4K reads: held back by the quota = 75.0% of the time, in 9 of 10 periods"]
+        );
         assert!(
             finding
                 .effect

@@ -50,28 +50,26 @@ fn emptied(cells: &[&CellRecord]) -> Vec<Finding> {
     let Some(cell) = fewest else { return Vec::new() };
     let (wanted, ops) = (metrics::wanted_depth(&cell.workload), words::figure(ops_per_visit(cell)));
     let text = format!(
-        "These visits were short for their depth: {} had {ops} I/Os a visit at depth {wanted}. A visit lasts until its last I/O has \
-         completed, so the end of each has fewer in flight, and the rate is lower than that of a longer visit.",
-        cell.id
+        "Repeats of {ops} I/Os are short for the queue depth of {}. The queue drains at the end of each, so the rate is lower than that of a \
+         longer test.",
+        words::test(cell)
     );
     let cited = |cell: &CellRecord| {
         let had = metrics::depth_had(cell).map_or_else(|| "unknown".into(), words::figure);
         let wanted = metrics::wanted_depth(&cell.workload);
         cite(
             cell,
-            "I/Os per visit",
-            format_args!("{}, depth = {wanted}, mean in flight = {had}", words::figure(ops_per_visit(cell))),
+            "I/Os per repeat",
+            format_args!("{}, QD = {wanted}, mean in flight = {had}", words::figure(ops_per_visit(cell))),
         )
     };
-    let what = format!(
-        "repeats of {ops} I/Os at QD{wanted} end with fewer in flight, which lowers the rate: {}",
-        how_many(cells)
-    );
+    let what =
+        format!("repeats of {ops} I/Os are short for QD{wanted}, which lowers the rate: {}", how_many(cells));
     vec![
-        RULE.about(cells, "visits too short for the depth", text, cited)
+        RULE.about(cells, "repeats too short for the queue depth", text, cited)
             .inferred()
             .effect(Stake::Cost, None, what)
-            .advice("give more --budget, or measure fewer questions with --only, so that visits are longer; or have fewer in flight"),
+            .advice("give more --budget, or measure fewer topics with --only, or lower the queue depth"),
     ]
 }
 
@@ -81,13 +79,13 @@ fn never_filled(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> 
     let advice = if within == cells.len() {
         "use --engine threads or several --streams to have more in flight"
     } else if cells.iter().all(|cell| cell.result.engine == Some(EngineKind::Threads)) {
-        "look for a busy processor: each I/O in flight needs a thread of its own, and there are at most 1024 threads"
+        "look for a busy CPU: each I/O in flight needs a thread of its own, and there are at most 1024 threads"
     } else {
-        "look for a busy processor, or for a device that completes faster than one thread submits"
+        "look for a busy CPU, or for a device that completes faster than one thread submits"
     };
     let found = RULE.about_any(
         cells,
-        "the queue never filled",
+        "queue depth not reached",
         text(within, cells.len()),
         |cell| depth(analysis, cell),
         advice,
@@ -99,25 +97,23 @@ fn never_filled(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> 
     let Some((factor, had, wanted)) = shares.max_by(|one, other| one.0.total_cmp(&other.0)) else {
         return found;
     };
-    let what =
-        format!("the queue never filled: {}, QD {} of {wanted:.0}", how_many(cells), words::figure(had));
+    let what = format!("queue not full: {}, QD {} of {wanted:.0}", how_many(cells), words::figure(had));
     found.into_iter().map(|finding| finding.effect(Stake::Figure, Some(factor), what.clone())).collect()
 }
 
-/// Why the queue was shorter, as far as the engine can tell.
+/// Why the queue was shorter, where the engine knows.
 fn text(within: usize, all: usize) -> &'static str {
     match within {
         0 => {
-            "The mean number of I/Os in flight stayed below the requested depth; the figure belongs to the depth that was \
-             reached."
+            "Fewer I/Os were in flight than requested. The figure belongs to the queue depth that was reached."
         }
         _ if within == all => {
-            "The device, or a driver above it, completes each I/O within the call that submits it (io_submit), one after the \
-             other: there is no queue, and the figure is that of one I/O in flight per stream."
+            "The device, or a driver above it, completes each I/O within the call that submits it (io_submit). There is no queue, and \
+             the figure is that of QD1 per stream."
         }
         _ => {
-            "The mean number of I/Os in flight stayed below the requested depth, in some cells because each I/O completed \
-             within the call that submits it, one after the other; the figure belongs to the depth that was reached."
+            "Fewer I/Os were in flight than requested, in some tests because each I/O completed within the call that submits it. The \
+             figure belongs to the queue depth that was reached."
         }
     }
 }
@@ -169,7 +165,9 @@ mod tests {
         let finding = fires(RULE, &record);
         assert_eq!(
             finding.evidence,
-            ["q: mean in flight = 1.00 of 32, aqu-sz = 32.0, done within their submission = 9990 of 10000"]
+            [
+                "random direct 4K reads at QD32: mean in flight = 1.00 of 32, aqu-sz = 32.0, done within their submission = 9990 of 10000"
+            ]
         );
         assert!(finding.text.contains("within the call that submits it"));
         record.cells[0].result.issuing =
@@ -184,7 +182,12 @@ mod tests {
         let cell = counted(record.cells.remove(0), bios, vec![request(Op::Read, 4096, 10_000)]);
         record.cells.push(with(cell, |cell| cell.evidence.device[0].in_flight_max = Some(19)));
         let finding = fires(RULE, &record);
-        assert_eq!(finding.evidence, ["q: mean in flight = 16.0 of 32, aqu-sz = 16.0, deepest queue = 19"]);
+        assert_eq!(
+            finding.evidence,
+            [
+                "random direct 4K reads at QD32: mean in flight = 16.0 of 32, aqu-sz = 16.0, deepest queue = 19"
+            ]
+        );
     }
 
     /// 1280 reads at depth 32, in so many visits.
@@ -197,10 +200,22 @@ mod tests {
             record(vec![disk()], vec![in_visits(whole, visits)])
         };
         let finding = fires(RULE, &read(20, 24.0));
-        assert_eq!(finding.title, "visits too short for the depth: q");
-        assert_eq!(finding.evidence, ["q: I/Os per visit = 64.0, depth = 32, mean in flight = 24.0"]);
-        assert!(finding.text.contains("q had 64.0 I/Os a visit at depth 32"), "{}", finding.text);
-        assert_eq!(fires(RULE, &read(4, 24.0)).title, "the queue never filled: q");
+        assert_eq!(finding.title, "repeats too short for the queue depth: random direct 4K reads at QD32");
+        assert_eq!(
+            finding.evidence,
+            ["random direct 4K reads at QD32: I/Os per repeat = 64.0, QD = 32, mean in flight = 24.0"]
+        );
+        assert!(
+            finding.text.starts_with(
+                "Repeats of 64.0 I/Os are short for the queue depth of random direct 4K reads at QD32"
+            ),
+            "{}",
+            finding.text
+        );
+        assert_eq!(
+            fires(RULE, &read(4, 24.0)).title,
+            "queue depth not reached: random direct 4K reads at QD32"
+        );
         silent(RULE, &read(20, 30.0));
         // The ends of visits of 256 explain an eighth of the depth at most.
         fires(RULE, &read(5, 28.2));
@@ -214,7 +229,10 @@ mod tests {
     #[test]
     fn fires_below_nine_tenths() {
         let finding = fires(RULE, &at(Some(28.7)));
-        assert_eq!(finding.evidence, ["q: mean in flight = 28.7 of 32, aqu-sz = 28.7"]);
+        assert_eq!(
+            finding.evidence,
+            ["random direct 4K reads at QD32: mean in flight = 28.7 of 32, aqu-sz = 28.7"]
+        );
         silent(RULE, &at(Some(28.9)));
         silent(RULE, &at(None));
     }

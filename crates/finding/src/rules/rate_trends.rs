@@ -13,10 +13,10 @@ pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::Ow
             }
             shape => shape == Trend::OverVisits,
         });
-        is_shown && analysis.level_shifts(cell).is_empty()
+        is_shown && is_worth_it(analysis, cell) && analysis.level_shifts(cell).is_empty()
     });
-    let text = "The rate rises or falls by at least 10%, either within the visits of the cell or steadily over the run. Heat, a \
-                cache that fills, other I/O on the device or another part of the disk can cause this.";
+    let text = "The rate rises or falls within most repeats alike, or steadily over the run. Heat, a cache that fills, other I/O or another \
+                part of the disk can cause this.";
     let advice = "run longer with --budget and look at the rate over time; quote the rate of the last part";
     let found =
         DRIFT.about_any(&cells, "the rate changed over time", text, |cell| parts(analysis, cell), advice);
@@ -29,34 +29,38 @@ const MIN_START_NS: u64 = 50_000_000;
 
 pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Needs::OwnTimes, |analysis| {
     let cells = cells(analysis, |cell| {
-        shape(analysis, cell) == Some(Trend::LowStart) && first_quarter_ns(analysis, cell) >= MIN_START_NS
+        shape(analysis, cell) == Some(Trend::LowStart)
+            && is_worth_it(analysis, cell)
+            && first_quarter_ns(analysis, cell) >= MIN_START_NS
     });
-    let text = "On average over the visits, the first quarter was slower than the rest, which held steady: a device that wakes up \
-                or a cache that fills looks like this.";
+    let text = "The first quarter of the repeats was slower than the rest, which held steady. A device that wakes up or a cache that fills \
+                does this.";
     let advice = "give more --budget, so that the start weighs less in the mean";
-    let found =
-        SLOW_START.about_any(&cells, "slower at the start", text, |cell| parts(analysis, cell), advice);
-    valued(analysis, &cells, found, |times| format!("tests start slowly and go on up to {times} as fast"))
+    let found = SLOW_START.about_any(&cells, "slow start", text, |cell| parts(analysis, cell), advice);
+    valued(analysis, &cells, found, |times| {
+        format!("the rest of a test is up to {times} as fast as its start")
+    })
 });
 
 pub(super) const FAST_START: Rule = Rule::new("fast-start", Severity::Cause, Needs::OwnTimes, |analysis| {
     let cells = cells(analysis, |cell| {
-        shape(analysis, cell) == Some(Trend::HighStart) && analysis.level_shifts(cell).is_empty()
+        shape(analysis, cell) == Some(Trend::HighStart)
+            && is_worth_it(analysis, cell)
+            && analysis.level_shifts(cell).is_empty()
     });
-    let text = "The visits began faster than they went on. A rate limit that saves credit while the device is idle, as virtual \
-                disks and cloud volumes have, gives such bursts, and so does a cache in the device; how long they last depends on \
-                what ran before.";
+    let text = "The repeats start faster than their steady second half. Virtual disks and cloud volumes that save burst credit while idle do \
+                this, and so does a cache in the device.";
     let advice =
         "quote the rate of the later part; give more --budget, so that the start weighs less in the mean";
-    let found =
-        FAST_START.about_any(&cells, "faster at the start", text, |cell| parts(analysis, cell), advice);
+    let found = FAST_START.about_any(&cells, "fast start", text, |cell| parts(analysis, cell), advice);
     let later = later(analysis, &cells);
-    let found =
-        valued(analysis, &cells, found, |times| format!("tests start up to {times} as fast as they go on"));
+    let found = valued(analysis, &cells, found, |times| {
+        format!("the start of a test is up to {times} as fast as the rest")
+    });
     found.into_iter().map(|finding| with_later(finding, &later)).collect()
 });
 
-/// What a cell of the headline goes on with, else the cell that changed most: `random-qd1 has 127/s in the second half`.
+/// What a cell of the headline goes on with, else the cell that changed most: `; random 4K reads at QD1 go on at 127 IOPS`.
 fn later(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> String {
     let weight = |cell: &CellRecord| analysis.trend(cell).map_or(0.0, |found| change(&found));
     let is_headline = |cell: &CellRecord| cell.experiment == Experiment::Headline;
@@ -68,14 +72,13 @@ fn later(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> String {
     else {
         return String::new();
     };
-    let whose = if cells.len() == 1 { "it".to_owned() } else { cell.id.clone() };
     let is_bandwidth = cell.workload.pattern == Pattern::Sequential;
     let rate = if is_bandwidth {
         words::rate(found.late)
     } else {
-        format!("{}/s", rdsk_units::count(found.late / cell.workload.block_bytes.max(1) as f64))
+        format!("{} IOPS", rdsk_units::count(found.late / cell.workload.block_bytes.max(1) as f64))
     };
-    format!("; {whose} has {rate} in the second half")
+    if cells.len() == 1 { format!(", at {rate}") } else { format!("; {} go on at {rate}", words::test(cell)) }
 }
 
 /// The finding whose effect says at which rate it goes on.
@@ -99,6 +102,10 @@ fn valued(
     found.into_iter().map(|finding| finding.effect(Stake::Figure, Some(most), text.clone())).collect()
 }
 
+fn is_worth_it(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
+    analysis.trend(cell).is_some_and(|trend| change(&trend) >= MIN_EFFECT)
+}
+
 fn shape(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<Trend> {
     analysis.trend(cell).map(|found| found.shape)
 }
@@ -119,13 +126,13 @@ fn change(found: &VisitTrend) -> f64 {
 fn parts(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let Some(found) = analysis.trend(cell) else { return cite(cell, "windows", "steady") };
     let (early, late) = match found.shape {
-        Trend::WithinVisits => ("first third of each visit", "last third"),
+        Trend::WithinVisits => ("first third of each repeat", "last third"),
         Trend::OverVisits => ("start of the run", "its end"),
-        Trend::LowStart => ("first quarter of each visit", "the rest"),
-        Trend::HighStart => ("first eighth of each visit", "second half"),
+        Trend::LowStart => ("first quarter of each repeat", "the rest"),
+        Trend::HighStart => ("first eighth of each repeat", "second half"),
     };
     let rates = format!(
-        "{}, {late} = {} ({} visits, {})",
+        "{}, {late} = {} ({} repeats, {})",
         words::rate(found.early),
         words::rate(found.late),
         found.visits,
@@ -165,7 +172,7 @@ mod tests {
     fn fires_on_visits_that_all_change_without_a_sudden_fall_only() {
         let rises = fires(DRIFT, &six(|x| if x < 0.5 { 60.0 } else { 100.0 }));
         assert!(rises.evidence[0].contains("last third = 99.9"), "{:?}", rises.evidence);
-        assert!(rises.evidence[0].contains("6 visits, p < 1e-4"), "{:?}", rises.evidence);
+        assert!(rises.evidence[0].contains("6 repeats, p < 1e-4"), "{:?}", rises.evidence);
         let sinks = fires(DRIFT, &six(|x| 100.0 * (1.0 - 0.5 * x)));
         assert!(sinks.evidence[0].contains("last third = 58"), "{:?}", sinks.evidence);
         silent(DRIFT, &six(|x| if x < 0.5 { 100.0 } else { 50.0 }));
@@ -182,8 +189,8 @@ mod tests {
     #[test]
     fn fires_on_a_slow_first_quarter_only() {
         let finding = fires(SLOW_START, &six(|x| if x < 0.25 { 40.0 } else { 100.0 }));
-        assert!(finding.evidence[0].contains("w: first quarter of each visit = 4"), "{:?}", finding.evidence);
-        assert!(finding.text.starts_with("On average over the visits"), "{}", finding.text);
+        assert!(finding.evidence[0].contains("first quarter of each repeat = 4"), "{:?}", finding.evidence);
+        assert!(finding.text.starts_with("The first quarter of the repeats"), "{}", finding.text);
         silent(SLOW_START, &six(|_| 100.0));
         silent(SLOW_START, &six(|x| if x < 0.5 { 100.0 } else { 60.0 }));
         // Visits of 80 ms, as those of a file that is read with 3 GiB/s: the start of each is that of its read-ahead.
@@ -198,10 +205,10 @@ mod tests {
     fn fires_on_bursts_at_the_start_only_and_calls_them_no_drift() {
         let burst = six(|x| if x < 0.2 { 300.0 } else { 100.0 });
         let finding = fires(FAST_START, &burst);
-        assert!(finding.evidence[0].contains("w: first eighth of each visit = 3"), "{:?}", finding.evidence);
+        assert!(finding.evidence[0].contains("first eighth of each repeat = 3"), "{:?}", finding.evidence);
         assert!(finding.evidence[0].contains("second half = "), "{:?}", finding.evidence);
         let text = finding.effect.as_ref().map_or("", |effect| &effect.text);
-        assert!(text.contains("as fast as they go on: w; it has 99.4 MiB/s in the second half"), "{text}");
+        assert!(text.ends_with("as fast as the rest: sequential direct 64K reads, at 99.4 MiB/s"), "{text}");
         silent(DRIFT, &burst);
         silent(FAST_START, &six(|_| 100.0));
         silent(FAST_START, &six(|x| 100.0 * (1.0 - 0.5 * x)));
@@ -237,7 +244,7 @@ mod tests {
         for seed in 0..100 {
             let four = fires(DRIFT, &falling(seed, &four_of_ten));
             assert_eq!(four.cells, ["c0", "c3", "c5", "c8"], "{seed}");
-            assert!(four.evidence[0].starts_with("c0: start of the run = 50"), "{:?}", four.evidence);
+            assert!(four.evidence[0].contains(": start of the run = 50"), "{:?}", four.evidence);
             assert!(four.evidence[0].contains(", its end = 35"), "{:?}", four.evidence);
             let one = fires(DRIFT, &falling(seed, &one_of_seven));
             assert_eq!(one.cells, ["c1"], "{seed}");

@@ -24,12 +24,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         .filter_map(gain)
         .collect();
     let text = format!(
-        "The {} saw that each read follows the one before and fetched the next blocks in large requests before the program \
-         asked for them: most reads found their data in memory.{}",
+        "The {} noticed the sequential reads and fetched the next blocks in large requests. Most reads found their data in RAM.{}",
         system(analysis, first),
         gains.concat()
     );
-    vec![RULE.about(&cells, "most reads found what was read ahead", text, |cell| cited(analysis, cell))]
+    vec![RULE.about(&cells, "read-ahead served most reads", text, |cell| cited(analysis, cell))]
 }
 
 /// How many reads of the program each fetch of the kernel served: by its own bios where BPF counted them, else by requests.
@@ -45,12 +44,17 @@ fn reads_per_request(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<f64> 
 fn gain(pair: &Comparison<'_>) -> Option<String> {
     let ratio = pair.ratio.ok().filter(|ratio| ratio.outcome() == Outcome::Slower)?.turned();
     Some(format!(
-        " In {} that was {} as fast as direct reads ({} to {}).",
-        pair.base.id,
+        " {} were {} as fast as direct ones ({} to {}).",
+        capitalised(&words::test(pair.base)),
         words::times(ratio.mean),
         words::figure(ratio.low),
         words::figure(ratio.high)
     ))
+}
+
+/// With a capital letter, at the start of a sentence.
+fn capitalised(text: &str) -> String {
+    words::sentence(text).trim_end_matches('.').to_owned()
 }
 
 fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
@@ -105,16 +109,18 @@ mod tests {
         let finding = fires(RULE, &alone(ahead(512)));
         assert_eq!(
             finding.evidence,
-            ["buffered: bios = 512 of 128 KiB on average for 4,096 reads of 16 KiB, deepest queue = 1"]
+            [
+                "sequential buffered 16K reads: bios = 512 of 128 KiB on average for 4,096 reads of 16 KiB, deepest queue = 1"
+            ]
         );
         fires(RULE, &alone(ahead(2048)));
         let slow = record(vec![disk()], vec![ahead(512), read(IoPath::Direct, 1_000_000_000)]);
         let helped = fires(RULE, &slow);
-        assert!(helped.text.contains("2.00x as fast as direct reads"), "{}", helped.text);
+        assert!(helped.text.contains("2.00x as fast as direct ones"), "{}", helped.text);
         let blind = with(ahead(512), |cell| cell.evidence.bpf = None);
         assert_eq!(
             fires(RULE, &alone(blind)).evidence,
-            ["buffered: mean request = 128 KiB for reads of 16 KiB"]
+            ["sequential buffered 16K reads: mean request = 128 KiB for reads of 16 KiB"]
         );
     }
 

@@ -18,15 +18,15 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let per_write = words::figure(analysis.read_per_write(cell).unwrap_or(0.0));
         let block = Bytes(cell.workload.block_bytes);
         match inside_writes(analysis, cell, page.0) {
-            Some(told) => {
-                cite(cell, "read per write", format_args!("{per_write} B, {ops} of {block}; {told}"))
+            Some(inside) => {
+                cite(cell, "read per write", format_args!("{per_write} B, {ops} of {block}; {inside}"))
             }
             None => cite(cell, "process.read_bytes / write", format_args!("{per_write} B, {ops} of {block}")),
         }
     };
     let text = format!(
-        "A write that changes part of a page of {page} that is not cached waits until the {system} has read that page from \
-         the device."
+        "A write of part of a {page} page that is not cached waits until the {system} has read that page from the device. Whole pages need \
+         no read."
     );
     let advice = format!("write whole pages: multiples of {page} at multiples of {page}");
     let most = cells.iter().filter_map(|cell| analysis.read_per_write(cell)).fold(0.0, f64::max);
@@ -37,11 +37,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         "writes of part of a page make the {system} read up to {} B first, {each}",
         words::figure(most)
     );
-    let found = RULE.about_any(&cells, &format!("writes made the {system} read first"), text, cited, &advice);
+    let found = RULE.about_any(&cells, "reads before partial-page writes", text, cited, &advice);
     found.into_iter().map(|finding| finding.effect(Stake::Cost, None, effect.clone())).collect()
 }
 
-/// `256 of 256 reads came from pwrite64(2), 4 KiB each`; `None` where BPF did not tell.
+/// `256 of 256 reads came from pwrite64(2), 4 KiB each`; `None` without BPF.
 fn inside_writes(analysis: &Analysis<'_>, cell: &CellRecord, page_bytes: u64) -> Option<String> {
     let block_io = analysis.block_io(cell)?;
     let (inside, all) = block_io.reads_in_writes();
@@ -107,7 +107,10 @@ mod tests {
     #[test]
     fn fires_when_each_small_write_read_a_page() {
         let finding = fires(RULE, &small_writes(512, Some(2048 * 4096)));
-        assert_eq!(finding.evidence, ["s: process.read_bytes / write = 4096 B, 2,048 writes of 512 B"]);
+        assert_eq!(
+            finding.evidence,
+            ["sequential buffered 512 B writes: process.read_bytes / write = 4096 B, 2,048 writes of 512 B"]
+        );
         fires(RULE, &small_writes(512, Some(2048 * 2048)));
     }
 
@@ -127,7 +130,7 @@ mod tests {
         assert_eq!(
             finding.evidence,
             [
-                "s: read per write = 512 B, 2,048 writes of 512 B; 256 of 260 reads came from pwrite64(2), 4 KiB each"
+                "sequential buffered 512 B writes: read per write = 512 B, 2,048 writes of 512 B; 256 of 260 reads came from pwrite64(2), 4 KiB each"
             ]
         );
         let mut mixed = one_after_the_other("write", 128);
@@ -164,14 +167,14 @@ mod tests {
             host.page_bytes = Some(8192);
         }
         let finding = fires(RULE, &record);
-        assert!(finding.text.contains("page of 8 KiB"), "{}", finding.text);
+        assert!(finding.text.contains("part of a 8 KiB page"), "{}", finding.text);
         assert_eq!(
             finding.advice.as_deref(),
             Some("write whole pages: multiples of 8 KiB at multiples of 8 KiB")
         );
-        assert!(finding.title.contains("kernel"), "{}", finding.title);
+        assert!(finding.text.contains("until the kernel has read"), "{}", finding.text);
         record.cells[0].evidence.source = rdsk_model::EvidenceSource::Sim;
-        assert!(fires(RULE, &record).title.starts_with("writes made the host read first"));
+        assert!(fires(RULE, &record).text.contains("until the host has read"));
     }
 
     #[test]

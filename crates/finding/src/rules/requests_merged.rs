@@ -26,9 +26,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let Some(first) = cells.first() else { return Vec::new() };
     let merger = if is_simulated(analysis, first) { "the host" } else { "the block layer" };
     let text = format!(
-        "Neighbouring blocks became one request on their way to the device: readahead fetches more than the \
-         program requested, writeback gathers dirty pages, and {merger} merges neighbours in the queue (counted \
-         as merges). Larger requests cost less per byte.{}",
+        "Read-ahead fetches more than the program requested, writeback gathers dirty pages, and {merger} merges neighbours in the queue. \
+         Larger requests cost less per byte.{}",
         where_it_grew(analysis, first)
     );
     vec![RULE.about(&cells, "the device saw larger requests", text, |cell| sizes(analysis, cell))]
@@ -37,7 +36,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 /// Bios that are this part of the requests' size were not merged but large from the start.
 const LARGE_BIOS: f64 = 0.5;
 
-/// Whether the page cache submitted large bios or the queue merged small ones; nothing where BPF did not tell.
+/// Whether the page cache submitted large bios or the queue merged small ones; nothing without BPF.
 fn where_it_grew(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let op = cell.workload.op;
     let sizes = analysis
@@ -47,13 +46,16 @@ fn where_it_grew(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let mean = words::bytes(metrics::whole(bio));
     if bio >= LARGE_BIOS * request {
         format!(
-            " In {} the page cache submitted bios of {mean} on average{}, so little was left to merge.",
-            cell.id,
+            " For {} the page cache submitted bios of {mean} on average{}, so little was left to merge.",
+            words::test(cell),
             part_in_words(cell)
         )
     } else {
         let part = part_in_words(cell);
-        format!(" In {} the page cache submitted bios of {mean}{part}, which the queue merged.", cell.id)
+        format!(
+            " For {} the page cache submitted bios of {mean}{part}, which the queue merged.",
+            words::test(cell)
+        )
     }
 }
 
@@ -83,7 +85,7 @@ pub(super) fn mean_request(cell: &CellRecord) -> Option<f64> {
 /// The citation of both rules about sizes: what was requested, what the device saw.
 pub(super) fn sizes(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let (op, block) = (cell.workload.op, Bytes(cell.workload.block_bytes));
-    let asked = words::plural(cell.result.ops.unwrap_or(0), "I/O");
+    let issued = words::plural(cell.result.ops.unwrap_or(0), "I/O");
     let requests = words::plural(metrics::device_requests(cell, op).unwrap_or(0), "request");
     let mean = mean_request(cell).map_or_else(|| "unknown".into(), |bytes| words::figure(bytes / 1024.0));
     let merges = metrics::merges(cell, op).map_or(String::new(), |merges| format!(", merges = {merges}"));
@@ -92,7 +94,11 @@ pub(super) fn sizes(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let exact = exact.map_or(String::new(), |sizes| format!(", exactly {sizes}{}", part_in_words(cell)));
     let cut = analysis.block_io(cell).and_then(BlockIo::splits).filter(|&cut| cut > 0);
     let cut = cut.map_or(String::new(), |cut| format!(", cut = {cut}{}", part_in_words(cell)));
-    cite(cell, "areq-sz", format_args!("{mean} KiB in {requests} for {asked} of {block}{merges}{exact}{cut}"))
+    cite(
+        cell,
+        "areq-sz",
+        format_args!("{mean} KiB in {requests} for {issued} of {block}{merges}{exact}{cut}"),
+    )
 }
 
 #[cfg(test)]
@@ -115,7 +121,9 @@ mod tests {
         let finding = fires(RULE, &record(vec![disk()], vec![write(128)]));
         assert_eq!(
             finding.evidence,
-            ["m: areq-sz = 512 KiB in 128 requests for 4,096 I/Os of 16 KiB, merges = 16256"]
+            [
+                "sequential buffered 16K writes: areq-sz = 512 KiB in 128 requests for 4,096 I/Os of 16 KiB, merges = 16256"
+            ]
         );
         fires(RULE, &record(vec![disk()], vec![write(3276)]));
     }
@@ -141,7 +149,9 @@ mod tests {
         let finding = fires(RULE, &record(vec![disk()], vec![both]));
         assert_eq!(
             finding.evidence,
-            ["m: areq-sz = 512 KiB in 128 requests for 4,096 I/Os of 16 KiB, merges = 32512"]
+            [
+                "sequential buffered 16K writes: areq-sz = 512 KiB in 128 requests for 4,096 I/Os of 16 KiB, merges = 32512"
+            ]
         );
     }
 

@@ -49,28 +49,28 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Which limit cut the direct I/Os of a cell, by the exact sizes of its requests; `None` where BPF did not tell.
+/// Which limit cut the direct I/Os of a cell, by the exact sizes of its requests; `None` without BPF.
 fn limit(analysis: &Analysis<'_>, cell: &CellRecord, device: Option<&Device>) -> Option<String> {
     let block_io = analysis.block_io(cell).filter(|_| cell.workload.path == IoPath::Direct)?;
     let op = cell.workload.op;
     let (largest, most) = (block_io.largest(op)?, device?.max_request_bytes?);
     let (calls, bios, cut) = (block_io.calls(), block_io.own(op).count, block_io.splits()?);
-    let (id, part) = (&cell.id, block_io.part_in_words());
+    let (test, part) = (words::test(cell), block_io.part_in_words());
     Some(match (largest >= most, cut > 0) {
         (true, _) => {
-            format!(" In {id} the largest requests have that limit's size: queue/max_sectors_kb cut them.")
+            format!(" Of {test}, the largest requests have that limit's size: queue/max_sectors_kb cut them.")
         }
         (false, true) => {
             let segments = device.and_then(|device| device.max_segments);
             let segments = segments.map_or(String::new(), |count| format!(", {count}"));
             format!(
-                " In {id} no request is as large as that, and {cut} bios were cut{part}: the number of segments (queue/max_segments{segments}) \
+                " Of {test}, no request is as large as that, and {cut} bios were cut{part}: the number of segments (queue/max_segments{segments}) \
                  was reached first, since the pages of the buffer are not contiguous."
             )
         }
         (false, false) if bios > calls => {
             format!(
-                " In {id} nothing was cut: each I/O was {:.1} bios from the start.",
+                " Of {test}, nothing was cut: each I/O was {:.1} bios from the start.",
                 bios as f64 / calls.max(1) as f64
             )
         }
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(
             finding.evidence,
             [
-                "s: areq-sz = 512 KiB in 128 requests for 64 I/Os of 1 MiB, merges = 0",
+                "sequential direct 1M reads: areq-sz = 512 KiB in 128 requests for 64 I/Os of 1 MiB, merges = 0",
                 "sda: queue/max_sectors_kb = 1.25 MiB"
             ]
         );

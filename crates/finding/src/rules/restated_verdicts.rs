@@ -11,9 +11,8 @@ const MORE: f64 = 1.05;
 
 pub(super) const HOLE_READ: Rule = Rule::new("hole-read", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Hole));
-    let text = "Parts of the file, of the file behind a loop device, of the thin volume or of the zones were never written. What keeps the \
-                list of what is stored returns zeros for the rest without reading a disk, even with O_DIRECT, so the figure is partly or \
-                wholly that of memory.";
+    let text = "Parts of the file, of the file behind a loop device, of the thin volume or of the zones were never written. Reads of them \
+                return zeros without a disk, even with O_DIRECT, so the figure is partly or wholly that of RAM.";
     let has_zones = |cell: &&CellRecord| {
         metrics::first_device(analysis, cell).is_some_and(|device| device.zone_written_bytes.is_some())
     };
@@ -23,7 +22,8 @@ pub(super) const HOLE_READ: Rule = Rule::new("hole-read", Severity::Invalid, Nee
         "measure a file that was really written (dd if=/dev/urandom), or give a directory and let rdsk write a test \
          file"
     };
-    let found = HOLE_READ.about_any(&cells, "holes were read, not a disk", text, cite_hole, advice);
+    let found =
+        HOLE_READ.about_any(&cells, "unallocated blocks were read, not the disk", text, cite_hole, advice);
     let shares = cells.iter().filter_map(|cell| metrics::hole_share(cell));
     let Some(most) = shares.max_by(f64::total_cmp) else { return found };
     let what = format!(
@@ -46,12 +46,11 @@ pub(super) const CACHED_READ: Rule = Rule::new(
                 && cell.workload.op == Op::Read
                 && cell.workload.cache != CacheState::Warm
         });
-        let text = "Some or all of the data was still in memory, so the figure mixes the speed of memory with that of the \
-                device.";
+        let text = "Some or all of the data was still in RAM (page cache). The figure mixes the speed of RAM with that of the device.";
         let advice = "use direct I/O, read a span larger than memory, or run where rdsk may drop the cache";
         let found = CACHED_READ.about_any(
             &cells,
-            "memory answered reads",
+            "RAM (page cache) answered reads",
             text,
             |cell| cite_cached(analysis, cell),
             advice,
@@ -69,22 +68,22 @@ pub(super) const CACHED_READ: Rule = Rule::new(
 
 pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Disturbed));
-    let text = "The device, or a disk below it, did work that the cell did not request: more data, or requests of others beside \
-                its own. Other I/O takes time from the measurement and makes it less steady.";
-    let advice = "stop whatever else uses the device, or repeat the run when it is idle";
+    let text = "The device, or a disk below it, moved more data or served more requests than these tests issued. Other I/O takes time from \
+                them and makes them less steady.";
+    let advice = "stop what else uses the device, or repeat the run when it is idle";
     let findings = DISTURBED.about_any(
         &cells,
-        "other programs used the device",
+        "other I/O on the device",
         text,
         |cell| cite_others(analysis, cell),
         advice,
     );
     let shares = cells.iter().filter_map(|cell| cell.verdict.as_ref()?.device_share);
-    // Others may have been many and small: then only their requests show.
+    // Other requests may have been many and small: then only their number shows.
     let most = shares.filter(|share| *share >= MORE).max_by(f64::total_cmp);
     let what = most.map(|share| {
-        let (cells, times) = (how_many(&cells), words::times(share));
-        format!("other I/O on the device, which moved up to {times} as many bytes as rdsk: {cells}")
+        let (tests, times) = (how_many(&cells), words::times(share));
+        format!("other I/O on the device, which moved up to {times} as many bytes as rdsk: {tests}")
     });
     let valued = |finding: Finding| match &what {
         Some(what) => finding.effect(Stake::Figure, None, what.clone()),
@@ -95,13 +94,15 @@ pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Nee
 
 pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Throttled));
-    let text = "The control group that rdsk runs in limits the I/O of this device, which moved what the limit allows. The measured \
-                rate is that limit, or less where a part went to others or was read ahead and not used, or more where a burst is let \
-                pass before the limit applies. The device itself is at least as fast.";
-    let advice = "run outside the limited group (container, slice), or raise the limit";
+    let text = format!(
+        "{} limits the I/O of this device, which moved {}. The device itself is at least as fast.",
+        limiting(&cells),
+        in_force(&cells)
+    );
+    let advice = "run outside the limited cgroup (container, slice), or raise the limit";
     let found = THROTTLED.about_any(
         &cells,
-        "a control group sets the rate",
+        "limited by a cgroup",
         text,
         |cell| cite_throttled(analysis, cell),
         advice,
@@ -112,11 +113,11 @@ pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Nee
         all if all == cells.len() => ", above it in bursts".to_owned(),
         some => format!(", {some} above it in bursts"),
     };
-    let what = format!("a cgroup limits the rate, {}: {}{above}", in_force(&cells), how_many(&cells));
+    let what = format!("a cgroup limits the rate to {}: {}{above}", in_force(&cells), how_many(&cells));
     found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 });
 
-/// `at most 4.00 MiB/s and 1000 I/Os per second`: the limits of these cells that are in force. The evidence says by which files.
+/// `4.00 MiB/s and 1000 IOPS`: the limits of these cells that are in force. The evidence says by which files.
 fn in_force(cells: &[&CellRecord]) -> String {
     let limits: Vec<&Limit> = cells
         .iter()
@@ -131,16 +132,24 @@ fn in_force(cells: &[&CellRecord]) -> String {
         let rate = words::rate(limit.bytes_per_s? as f64);
         Some(format!("{rate}{}", on(limit)))
     });
-    let ios =
-        limits.iter().filter_map(|limit| Some(format!("{} I/Os per second{}", limit.ops_per_s?, on(limit))));
-    format!("at most {}", words::list(&distinct(bytes.chain(ios))))
+    let ios = limits.iter().filter_map(|limit| Some(format!("{} IOPS{}", limit.ops_per_s?, on(limit))));
+    words::list(&distinct(bytes.chain(ios)))
+}
+
+/// `Cgroup /sys/fs/cgroup/slow/io.max`: the files that hold the limits of these cells.
+fn limiting(cells: &[&CellRecord]) -> String {
+    let limits = cells
+        .iter()
+        .flat_map(|cell| cell.evidence.limits.iter().filter(|limit| limit.op == cell.workload.op));
+    let files = distinct(limits.map(|limit| printable(&limit.source)));
+    if files.is_empty() { "A cgroup".into() } else { format!("Cgroup {}", words::list(&files)) }
 }
 
 pub(super) const CPU_BOUND: Rule = Rule::new("cpu-bound", Severity::Cause, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::CpuBound));
-    let text = "rdsk used the processor for nearly all of the elapsed time: a faster device would give the same figure.";
-    let advice = "raise --streams or --bs to see what the device can do beyond one processor";
-    CPU_BOUND.about_any(&cells, "the processor is the limit", text, |cell| cite_cpu(analysis, cell), advice)
+    let text = "rdsk kept a CPU busy for nearly all of the time. A faster device would give the same figure.";
+    let advice = "raise --streams or --bs to see what the device can do beyond one CPU";
+    CPU_BOUND.about_any(&cells, "CPU bound", text, |cell| cite_cpu(analysis, cell), advice)
 });
 
 pub(super) const SOURCE_BOUND: Rule = Rule::new(
@@ -149,10 +158,10 @@ pub(super) const SOURCE_BOUND: Rule = Rule::new(
     Needs::Counters,
     |analysis| {
         let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::SourceBound));
-        let text = "Between two writes the stream generated the data of the next one, and the device waited: a faster device would \
-                    give nearly the same figure.";
+        let text = "Between two writes the device waited while rdsk generated the data of the next one. A faster device would give nearly \
+                    the same figure.";
         let advice = "raise --streams or --iodepth so that data is generated while other writes are in flight, or measure reads";
-        SOURCE_BOUND.about_any(&cells, "generating the data is the limit", text, cite_source, advice)
+        SOURCE_BOUND.about_any(&cells, "generating the write data is the limit", text, cite_source, advice)
     },
 );
 
@@ -215,7 +224,7 @@ fn cite_source(cell: &CellRecord) -> String {
     cite(
         cell,
         "time between the writes",
-        format_args!("{gap}, processor time of rdsk's own code = {}", words::nanos(user_ns)),
+        format_args!("{gap}, CPU time of rdsk's own code = {}", words::nanos(user_ns)),
     )
 }
 
@@ -261,7 +270,10 @@ mod tests {
             cell.evidence.extents = Some(sparse);
         });
         let finding = fires(HOLE_READ, &record(vec![file()], vec![hole.clone()]));
-        assert_eq!(finding.evidence, ["h: share never written = 100%, device read = 0 B"]);
+        assert_eq!(
+            finding.evidence,
+            ["sequential direct 1M reads: share never written = 100%, device read = 0 B"]
+        );
         let written = with(cell("w", Op::Read, IoPath::Direct, 1 << 20, 64, 2_000_000), |cell| {
             cell.evidence.extents = Some(ExtentEvidence { mapped_bytes: 64 << 20, hole_bytes: 0, ..sparse });
         });
@@ -326,7 +338,9 @@ mod tests {
         let finding = fires(SOURCE_BOUND, &record(vec![disk()], vec![writes(0.6)]));
         assert_eq!(
             finding.evidence,
-            ["g: time between the writes = 40.0%, processor time of rdsk's own code = 200 ms"]
+            [
+                "sequential direct 1M writes: time between the writes = 40.0%, CPU time of rdsk's own code = 200 ms"
+            ]
         );
         silent(SOURCE_BOUND, &record(vec![disk()], vec![writes(0.9)]));
     }
@@ -357,17 +371,13 @@ mod tests {
         });
         let finding = fires(THROTTLED, &record(vec![disk()], vec![limited.clone(), burst]));
         let effect = finding.effect.as_ref().map(|effect| effect.text.as_str());
-        let expected = "a cgroup limits the rate, at most 256 I/Os per second and 100 I/Os per second: \
-                        2 tests, 1 above it in bursts";
+        let expected = "a cgroup limits the rate to 256 IOPS and 100 IOPS: 2 tests, 1 above it in bursts";
         assert_eq!(effect, Some(expected));
         let other = with(limited.clone(), |cell| {
             cell.id = "o".into();
             cell.evidence.limits = vec![Limit { device: "sdb".into(), ..limit(300) }];
         });
-        assert_eq!(
-            in_force(&[&limited, &other]),
-            "at most 256 I/Os per second on sda and 300 I/Os per second on sdb"
-        );
+        assert_eq!(in_force(&[&limited, &other]), "256 IOPS on sda and 300 IOPS on sdb");
         assert!(
             finding.evidence[0].ends_with("; of 3.91 ms for each I/O its request was 60.0 µs in the device"),
             "{:?}",
@@ -382,7 +392,10 @@ mod tests {
             cell.result.cpu_ns = Some(CpuTime { user: 15_000_000, system: 80_000_000 });
         });
         let finding = fires(CPU_BOUND, &record(vec![disk()], vec![busy]));
-        assert_eq!(finding.evidence, ["z: cpu per I/O = 950 ns, cpu / elapsed = 95.0%"]);
+        assert_eq!(
+            finding.evidence,
+            ["sequential direct 4K reads: cpu per I/O = 950 ns, cpu / elapsed = 95.0%"]
+        );
         silent(CPU_BOUND, &record(vec![disk()], vec![idle]));
     }
 }

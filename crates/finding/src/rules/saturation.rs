@@ -27,11 +27,9 @@ fn saturated(analysis: &Analysis<'_>, pair: &TwoDepths<'_>) -> Finding {
     } else {
         ""
     };
-    let limit =
-        if analysis.is_of_guest() { ", or a limit outside this machine lets no more through" } else { "" };
+    let limit = if analysis.is_of_guest() { ", or a limit outside this machine stops more" } else { "" };
     let text = format!(
-        "The requests wait for each other: it is as if the device served {} at a time{order}{limit}. What is in flight beyond that \
-         mostly waits longer.{}",
+        "The device serves about {} at a time{order}{limit}. More in flight mostly wait longer.{}",
         words::figure(at_a_time),
         caveat(pair.shallow, pair.gain.low > 1.0),
     );
@@ -39,30 +37,30 @@ fn saturated(analysis: &Analysis<'_>, pair: &TwoDepths<'_>) -> Finding {
         .finding(title(pair), text)
         .evidence(evidence(pair))
         .confidence(if pair.device_ns.is_some() { Confidence::Measured } else { Confidence::Inferred })
-        .advice("use the smallest depth that gives the rate you need; beyond it only the latency grows")
+        .advice("use the smallest queue depth that gives the rate you need; beyond it only the latency grows")
         .cells([pair.shallow, pair.deep])
 }
 
 fn not_saturated(pair: &TwoDepths<'_>) -> Option<Finding> {
-    let depth = metrics::wanted_depth(&pair.deep.workload);
+    let [depth, shallow] = [pair.deep, pair.shallow].map(|cell| metrics::wanted_depth(&cell.workload));
     let (_, growth, _) = pair.growth;
     let (text, advice, what) = match pair.state? {
         State::Saturated => return None,
         State::Room => (
             format!(
-                "With {depth} in flight each I/O takes hardly longer than alone, so the device has room for more.{}",
+                "At QD{depth} each I/O takes hardly longer than alone. The device has room for more.{}",
                 caveat(pair.shallow, true)
             ),
             "raise --iodepth until the latency grows, to see what the device can do",
-            format!("{depth} in flight do not saturate the device: the latency is only {}", words::times(growth)),
+            format!("QD{depth} does not saturate the device: its latency is only {} that of QD{shallow}", words::times(growth)),
         ),
         State::WaitsAbove => (
-            "The I/Os take longer, but their requests are in the device as long as before: what is above the device is the \
-             limit, such as the I/O scheduler, the driver's queue or the processor."
+            "The I/Os take longer, but their requests are in the device as long as at the smaller depth. The limit is above the device: \
+             the I/O scheduler, the driver's queue or the CPU."
                 .to_owned(),
             "compare --engine and queue/scheduler; the device itself can do more",
             format!(
-                "with {depth} in flight the I/Os wait above the device: {} as long each",
+                "at QD{depth} the I/Os wait above the device: {} as long each",
                 words::times(growth)
             ),
         ),
@@ -78,11 +76,11 @@ fn not_saturated(pair: &TwoDepths<'_>) -> Option<Finding> {
     )
 }
 
-/// `reads: 32 in flight give 4.00 × the rate of 1, at 8.00 × the latency`.
+/// `reads: QD32 gives 4.00x the rate of QD1 at 8.00x the latency`.
 fn title(pair: &TwoDepths<'_>) -> String {
     let depth = |cell: &CellRecord| metrics::wanted_depth(&cell.workload);
     format!(
-        "{}s: {} in flight give {} the rate of {}, at {} the latency",
+        "{}s: QD{} gives {} the rate of QD{} at {} the latency",
         pair.deep.workload.op,
         depth(pair.deep),
         words::times(pair.gain.mean),
@@ -98,7 +96,7 @@ fn evidence(pair: &TwoDepths<'_>) -> Vec<String> {
     };
     let gain = interval(pair.gain.mean, pair.gain.low, pair.gain.high);
     let latency = interval(mean, low, high);
-    let other = &pair.shallow.id;
+    let other = words::test(pair.shallow);
     let mut lines = vec![cite(
         pair.deep,
         "rate",
@@ -125,7 +123,7 @@ fn caveat(shallow: &CellRecord, has_gained: bool) -> String {
     let busy = util(shallow).filter(|share| *share >= LOOKS_BUSY && has_gained);
     busy.map_or(String::new(), |share| {
         format!(
-            " %util was {} already with {} in flight: it is the time with any request in flight, and no sign of saturation.",
+            " %util was {} already at QD{}: it counts the time with any request in flight.",
             percent(share),
             metrics::wanted_depth(&shallow.workload)
         )
@@ -161,18 +159,21 @@ mod tests {
     #[test]
     fn fires_where_a_deeper_queue_only_waits() {
         let finding = fires(SATURATED, &reads(4, None));
-        assert_eq!(finding.title, "reads: 32 in flight give 4.00x the rate of 1, at 8.00x the latency");
-        assert!(finding.text.contains("served 4.00 at a time (or takes"), "{}", finding.text);
+        assert_eq!(finding.title, "reads: QD32 gives 4.00x the rate of QD1 at 8.00x the latency");
+        assert!(finding.text.contains("serves about 4.00 at a time (or takes"), "{}", finding.text);
         let mut guest = reads(4, None);
         guest.host.as_mut().unwrap().virtualization = Some("kvm".into());
         let text = fires(SATURATED, &guest).text;
-        assert!(text.contains("or a limit outside this machine lets no more through"), "{text}");
-        assert!(finding.text.contains("%util was 96.0% already with 1 in flight"), "{}", finding.text);
+        assert!(text.contains("or a limit outside this machine stops more"), "{text}");
+        assert!(finding.text.contains("%util was 96.0% already at QD1"), "{}", finding.text);
         assert_eq!(finding.confidence, Confidence::Inferred);
         silent(NOT_SATURATED, &reads(4, None));
         let timed = fires(SATURATED, &reads(1, Some([1_000_000, 31_000_000])));
         assert_eq!(timed.confidence, Confidence::Measured);
-        assert_eq!(timed.evidence[1], "q32: in the device = 31.0 ms each, in q1 = 1.00 ms");
+        assert_eq!(
+            timed.evidence[1],
+            "random direct 4K reads at QD32: in the device = 31.0 ms each, in random direct 4K reads = 1.00 ms"
+        );
         assert!(
             !timed.text.contains("%util"),
             "nothing was gained, so %util did not mislead: {}",
@@ -186,7 +187,7 @@ mod tests {
         assert!(room.text.contains("has room for more. %util was 96.0%"), "{}", room.text);
         silent(SATURATED, &reads(31, None));
         let above = fires(NOT_SATURATED, &reads(4, Some([1_000_000, 1_000_000])));
-        assert!(above.text.contains("above the device is the limit"), "{}", above.text);
+        assert!(above.text.contains("The limit is above the device"), "{}", above.text);
         silent(SATURATED, &reads(4, Some([1_000_000, 1_000_000])));
     }
 

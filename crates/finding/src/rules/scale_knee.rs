@@ -24,16 +24,16 @@ fn of_grid(grid: &Grid<'_>) -> Vec<Finding> {
 
 fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
     let mut group = group.to_vec();
-    // By what is told of them, so that chance does not choose among equal ones.
-    let told = |stop: &Stop| (gain(stop) * 1000.0).round();
-    group.sort_by(|(_, one), (_, other)| told(other).total_cmp(&told(one)));
+    // By what is said of them, so that chance does not choose among equal ones.
+    let shown = |stop: &Stop| (gain(stop) * 1000.0).round();
+    group.sort_by(|(_, one), (_, other)| shown(other).total_cmp(&shown(one)));
     let (line, stop) = *group.first()?;
     let cause = stop.limit.cause()?;
-    let sizes: Vec<String> = group.iter().map(|(line, _)| Bytes(line.block_bytes).to_string()).collect();
+    let sizes: Vec<String> = group.iter().map(|(line, _)| words::fio_size(line.block_bytes)).collect();
     let evidence = group.iter().flat_map(|(line, stop)| {
-        let id = line.points.get(stop.knee.index).map_or("", |point| point.cell.id.as_str());
+        let test = line.points.get(stop.knee.index).map_or_else(String::new, |point| words::test(point.cell));
         let per_doubling = format!(
-            "{id}: gain per doubling up to {} streams = {} ({} to {})",
+            "{test}: gain per doubling up to {} streams = {} ({} to {})",
             stop.next_streams,
             percent(stop.knee.gain),
             percent(stop.knee.least_gain),
@@ -43,19 +43,18 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
             .chain(stop.limit.cause().map(|cause| cause.evidence.clone()).unwrap_or_default())
     });
     let text = format!(
-        "Here {}. With blocks of {}, going from {} to {} changes the rate by {} per doubling (95% interval: {} to {}); a \
-         knee is a gain of less than 10%.",
+        "Limit: {}. From {} to {} at {}, the rate changes by {} per doubling (95% interval: {} to {}).",
         cause.text,
-        Bytes(line.block_bytes),
         words::plural(u64::from(stop.streams), "stream"),
         stop.next_streams,
+        words::fio_size(line.block_bytes),
         percent(stop.knee.gain),
         percent(stop.knee.least_gain),
         percent(stop.knee.most_gain),
     );
     let text = match &sizes[..] {
         [_] => text,
-        _ => format!("{text} The same applies to {}.", words::list(&sizes[1..])),
+        _ => format!("{text} The same holds at {}.", words::list(&sizes[1..])),
     };
     let mut causes = group.iter().filter_map(|(_, stop)| stop.limit.cause());
     let is_sure = causes.all(|cause| cause.confidence == Confidence::Measured);
@@ -83,33 +82,33 @@ fn gained(stop: &Stop) -> String {
             format!("gain {} from {} to {} streams", percent(gain), stop.streams, stop.next_streams)
         }
         gain if gain <= -NOTHING && stop.knee.most_gain < 0.0 => format!("lose beyond {streams}"),
-        _ => format!("gain nothing beyond {streams}"),
+        _ => format!("stop scaling at {streams}"),
     }
 }
 
 fn reason(limit: &Limit) -> &'static str {
     match limit {
-        Limit::Throttled(_) => "a control group sets the rate",
+        Limit::Throttled(_) => "limited by a cgroup",
         Limit::DeviceBusy(_) | Limit::SomeTargets(_) => "the device is busy",
         Limit::SharedPath(_) => "the targets share a path",
         Limit::QueueFull(_) => "the queue is full",
-        Limit::Cpu(_) => "the processors are busy",
-        Limit::Source(_) => "data generation is the limit",
+        Limit::Cpu(_) => "CPU bound",
+        Limit::Source(_) => "generating the data is the limit",
         Limit::Unknown => "the reason is unknown",
     }
 }
 
 fn advice(limit: &Limit) -> &'static str {
     match limit {
-        Limit::Throttled(_) => "raise the limit, or measure outside the limited group",
+        Limit::Throttled(_) => "raise the limit, or measure outside the limited cgroup",
         Limit::DeviceBusy(_) | Limit::SomeTargets(_) => {
-            "use as many streams as at the knee; more of them mostly wait. More targets or larger blocks may help"
+            "use no more streams than that: more of them mostly wait; more targets or larger blocks may help"
         }
         Limit::SharedPath(_) => "put the targets on separate controllers and measure again",
         Limit::QueueFull(_) => {
-            "use as many streams as at the knee, or raise the number of requests that the device accepts"
+            "use no more streams than that, or raise the number of requests that the device accepts"
         }
-        Limit::Cpu(_) => "larger blocks (--bs) take less processor time per byte",
+        Limit::Cpu(_) => "use larger blocks (--bs), which take less CPU time per byte",
         Limit::Source(_) | Limit::Unknown => "measure reads, which need no generated data",
     }
 }
@@ -143,12 +142,12 @@ mod tests {
         assert_eq!(finding.title, "reads gain 5.0% from 1 to 4 streams: the device is busy");
         assert_eq!(finding.cells, [cells[0].id.as_str(), cells[2].id.as_str()]);
         assert!(
-            finding.text.contains("/dev/sda was busy 96.0%") && finding.text.contains("2 MiB"),
+            finding.text.contains("/dev/sda was busy 96.0%") && finding.text.contains("at 2M."),
             "{}",
             finding.text
         );
         assert!(
-            finding.text.contains("changes the rate by 2.5% per doubling (95% interval: 2.1% to 2.9%)"),
+            finding.text.contains("the rate changes by 2.5% per doubling (95% interval: 2.1% to 2.9%)"),
             "{}",
             finding.text
         );
@@ -180,8 +179,8 @@ mod tests {
             "{}",
             title(100, 130)
         );
-        assert_eq!(title(100, 101), "reads gain nothing beyond 1 stream: the device is busy");
-        assert_eq!(title(100, 98), "reads gain nothing beyond 1 stream: the device is busy");
+        assert_eq!(title(100, 101), "reads stop scaling at 1 stream: the device is busy");
+        assert_eq!(title(100, 98), "reads stop scaling at 1 stream: the device is busy");
         assert_eq!(title(100, 76), "reads lose beyond 1 stream: the device is busy");
         // Of several block sizes it has the one that gains most.
         let sizes =
@@ -189,7 +188,7 @@ mod tests {
         let both = fires(RULE, &record(vec![disk()], sizes));
         assert!(both.title.starts_with("reads gain 20."), "{}", both.title);
         assert!(
-            both.text.contains("With blocks of 2 MiB") && both.text.ends_with("The same applies to 1 MiB."),
+            both.text.contains("From 1 stream to 10 at 2M") && both.text.ends_with("The same holds at 1M."),
             "{}",
             both.text
         );

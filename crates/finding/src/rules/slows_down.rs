@@ -20,15 +20,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let Some(&Shifted { cell: first, falls, .. }) = seen.or(fallen.first()) else { return Vec::new() };
     let cells: Vec<&CellRecord> = fallen.iter().map(|one| one.cell).collect();
     let fall = &falls[0];
-    let mixed = first.result.bytes_per_s.map_or(String::new(), |rate| {
-        format!(" The mean, {}, mixes the two levels and is not a steady figure.", words::rate(rate.mean))
-    });
     let text = format!(
-        "After {} of I/O and {}{} the rate fell suddenly, from {} to {}, and stayed low{}.{mixed}{} Heat, used-up burst \
-         credits, a full internal cache{} or other I/O on the device look the same here.",
+        "After {} and {}, {} fell from {} to {} and stayed low{}{}. Heat, spent burst credit, a full cache{} or other I/O can cause this.",
         words::nanos(fall.at_ns),
         words::bytes(fall.bytes),
-        if cells.len() > 1 { format!(" of {}", first.id) } else { String::new() },
+        words::test(first),
         words::rate(fall.fast),
         words::rate(fall.slow),
         recovery(analysis, first, falls),
@@ -64,8 +60,8 @@ fn recovery(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) ->
     let again = analysis.rate_series(cell).map_or(0, |course| fast_starts(course, &falls[0]));
     match again {
         0 => String::new(),
-        1 => " until the visit ended; a later visit started fast again".into(),
-        many => format!(" until the visit ended; {many} later visits started fast again"),
+        1 => " until the repeat ended; a later one started fast again".into(),
+        many => format!(" until the repeat ended; {many} later ones started fast again"),
     }
 }
 
@@ -88,12 +84,12 @@ fn one_event(record: &Record, fallen: &[Shifted<'_>]) -> String {
     if !rate_series::has_times(record) || earliest > latest + ONE_EVENT_NS {
         return String::new();
     }
-    let whose = if fallen.len() > 1 { " for all of these cells" } else { "" };
+    let whose = if fallen.len() > 1 { " for all of them" } else { "" };
     let (begin, end) = (words::nanos(earliest.min(latest)), words::nanos(earliest.max(latest)));
     if begin == end || earliest.abs_diff(latest) <= ONE_EVENT_NS {
-        format!(" That was {end} after the start of the run{whose}.")
+        format!(", {end} after the start of the run{whose}")
     } else {
-        format!(" That was between {begin} and {end} after the start of the run{whose}.")
+        format!(", between {begin} and {end} after the start of the run{whose}")
     }
 }
 
@@ -122,8 +118,7 @@ mod tests {
         let cell = laid_out("r", Op::Read, &[falling(600, 600, 120.0, 40.0)]);
         let finding = fires(RULE, &record(vec![disk()], vec![cell]));
         assert!(finding.title.starts_with("slows down to 33"), "{}", finding.title);
-        assert!(finding.text.contains("After 30.0 s of I/O and 3.5"), "{}", finding.text);
-        assert!(finding.text.contains("is not a steady figure"), "{}", finding.text);
+        assert!(finding.text.contains("After 30.0 s and 3.5"), "{}", finding.text);
         assert!(!finding.text.contains("start of the run"), "no visit says when it began: {}", finding.text);
         assert!(finding.evidence[0].contains("(33"), "{:?}", finding.evidence);
     }
@@ -142,18 +137,18 @@ mod tests {
         let finding = fires(RULE, &record(vec![disk()], vec![read, write]));
         assert_eq!(finding.cells, ["r", "w"]);
         assert!(
-            finding.text.contains("That was 60.0 s after the start of the run for all of these cells"),
+            finding.text.contains(", 60.0 s after the start of the run for all of them"),
             "{}",
             finding.text
         );
-        assert!(finding.evidence[1].contains("between two visits"), "{:?}", finding.evidence);
+        assert!(finding.evidence[1].contains("between two repeats"), "{:?}", finding.evidence);
     }
 
     #[test]
     fn a_visit_that_starts_fast_again_is_told() {
         let visits = [falling(100, 100, 120.0, 40.0), falling(150, 60, 120.0, 40.0)];
         let finding = fires(RULE, &record(vec![disk()], vec![laid_out("r", Op::Read, &visits)]));
-        assert!(finding.text.contains("a later visit started fast again"), "{}", finding.text);
+        assert!(finding.text.contains("a later one started fast again"), "{}", finding.text);
     }
 
     #[test]

@@ -14,7 +14,7 @@ const MIN_ADVISED: f64 = 1.1;
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let read: Vec<(&CellRecord, &Zones)> = super::prelude::zones(analysis)
         .into_iter()
-        .filter(|(_, zones)| zones.differ())
+        .filter(|(_, zones)| zones.differ() && zones.factor() >= MIN_EFFECT)
         // With small blocks on a rotational disk, seeks differ more than the tracks do.
         .filter(|(cell, zones)| is_steady(zones) || !rdsk_analysis::zones::rotates(analysis, cell))
         .collect();
@@ -31,26 +31,26 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
     let by_tracks = rotates && fast.first < slow.first;
     let zeros = read_some_zeros(cell, &analysis.targets).filter(|_| !by_tracks);
     let text = format!(
-        "The positions fall into {} zones whose rates step by at least 1%: from {} at {} to {} at {}. {} {}",
+        "{} zones have different rates, from {} at {} to {} at {}. {}{}",
         zones.zones.len(),
         words::rate(fast.bytes_per_s),
         words::bytes(fast.begin_bytes),
         words::rate(slow.bytes_per_s),
         words::bytes(slow.begin_bytes),
         match zones.steps {
-            Steps::OfOnePass => "With one pass only, a change with time looks the same.",
-            _ => "The passes show it again.",
+            Steps::OfOnePass => "With one sweep only, a change with time looks the same. ",
+            _ => "",
         },
         why(zeros, by_tracks, rotates),
     );
     let again = if zones.steps == Steps::OfOnePass {
-        "; repeat with --runs 4 to tell it from a change with time"
+        "; repeat with --runs 4 to exclude a change with time"
     } else {
         ""
     };
     let finding = RULE
         .finding(
-            format!("speed depends on the position: {} between its zones", words::times(zones.factor())),
+            format!("speed depends on the position: {} between zones", words::times(zones.factor())),
             text,
         )
         .effect(
@@ -67,10 +67,9 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
         )
         .evidence(read.iter().take(4).map(|(cell, zones)| cited(cell, zones)))
         .advice(match fast.first {
-            _ if zeros.is_some() => format!(
-                "measure again where data is stored, or once the device has been written: what holds nothing answers without \
-                 the medium{again}"
-            ),
+            _ if zeros.is_some() => {
+                format!("measure again where data is stored, or once the device has been written{again}")
+            }
             _ if zones.factor_range.is_none_or(|(low, _)| low < MIN_ADVISED) => {
                 format!("quote the rate with its position{again}")
             }
@@ -92,18 +91,16 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
 fn why(zeros: Option<ReadContent>, by_tracks: bool, rotates: bool) -> String {
     match zeros {
         Some(content) => format!(
-            "{} of {} places that were looked at held only zeros, which such a device returns without its medium: where nothing is \
-             stored it may look fast.",
+            "{} of {} places that were checked held only zeros, which a device may return without reading its medium, and fast.",
             content.zero_pages, content.pages
         ),
         None if by_tracks => {
             "A rotational disk has more sectors on its outer tracks, and every track takes the same time.".into()
         }
-        None if rotates => "The device reports itself as rotational, but a disk is fastest at its start: caches, the members of an \
-                            array or a part that was never written can cause this."
+        None if rotates => "A rotating disk is fastest at its start, and this one is not: caches, the members of an array or unallocated blocks can \
+                            cause this."
             .into(),
-        None => "The device is not known to have platters; caches, the members of an array, a part that was never written or \
-                 another medium can cause this too."
+        None => "The device does not rotate: caches, the members of an array, unallocated blocks or another medium can cause this."
             .into(),
     }
 }
@@ -114,7 +111,7 @@ fn is_steady(zones: &Zones) -> bool {
 }
 
 fn cited(cell: &CellRecord, zones: &Zones) -> String {
-    let rate = |bytes_per_s: Option<f64>| bytes_per_s.map_or_else(|| "not visited".into(), words::rate);
+    let rate = |bytes_per_s: Option<f64>| bytes_per_s.map_or_else(|| "not measured".into(), words::rate);
     let outer_inner = format!(
         "{}, inner = {}, zones = {}",
         rate(zones.outer_bytes_per_s),
@@ -138,7 +135,7 @@ mod tests {
 
     /// A step of 10 % among 40 positions, and none, in 200 runs each of six passes over noise in time.
     #[test]
-    fn noise_of_time_has_no_zones_and_a_step_of_a_tenth_is_found() {
+    fn noise_of_time_has_no_zones_and_a_step_of_a_fifth_is_found() {
         let run = |noise: &[f64], step: f64, passes: u32| {
             made(40, passes, |place, _, number| {
                 let at = (number as usize - 1) * noise.len() / (40 * passes as usize);
@@ -160,7 +157,7 @@ mod tests {
             assert!(alarms <= 4, "{kind:?}: {alarms} of 200");
             if index < 2 {
                 // More scatter than 5 % is that of seeks, on a disk with platters.
-                let found = (0..200).filter(|&seed| told(&run(&of(seed, 0.04), 0.1, 6))).count();
+                let found = (0..200).filter(|&seed| told(&run(&of(seed, 0.04), 0.2, 6))).count();
                 assert!(found >= 180, "{kind:?}: {found} of 200");
             }
         }
@@ -168,7 +165,7 @@ mod tests {
 
     /// The same in ascending order, where neighbours on the disk are neighbours in time.
     #[test]
-    fn noise_of_time_has_no_zones_in_ascending_order_and_a_step_of_a_tenth_is_found() {
+    fn noise_of_time_has_no_zones_in_ascending_order_and_a_step_of_a_fifth_is_found() {
         let run = |seed: u64, kind: Noise, sigma: f64, step: f64| {
             let mut rng = SplitMix64::new(seed);
             let noise = kind.windows(&mut rng, 300, sigma);
@@ -190,7 +187,7 @@ mod tests {
             let alarms = (0..200).filter(|&seed| run(seed, kind, 0.1, 0.0)).count();
             assert!(alarms <= 2, "{kind:?}: {alarms} of 200");
             if index == 0 {
-                let found = (0..200).filter(|&seed| run(seed, kind, 0.03, 0.1)).count();
+                let found = (0..200).filter(|&seed| run(seed, kind, 0.03, 0.2)).count();
                 assert!(found >= 180, "{kind:?}: {found} of 200");
             }
         }
@@ -213,7 +210,7 @@ mod tests {
     fn one_pass_is_not_told_from_time_and_a_pattern_of_one_half_is_none() {
         let steps = |place: u32| 10_000_000 + 5_000_000 * u64::from(place / 20);
         let one = fires(RULE, &made(60, 1, |place, _, _| steps(place)).0);
-        assert!(one.text.contains("one pass only, a change"), "{}", one.text);
+        assert!(one.text.contains("one sweep only, a change"), "{}", one.text);
         silent(RULE, &made(60, 4, |place, pass, _| if pass < 3 { 10_000_000 } else { steps(place) }).0);
         silent(RULE, &made(60, 2, |place, pass, _| steps(if pass == 0 { place } else { 59 - place })).0);
     }
@@ -227,7 +224,7 @@ mod tests {
         silent(RULE, &made(60, 3, |place, pass, _| 10_000_000 + u64::from((place + pass) % 7) * 9_000).0);
     }
 
-    /// A VM disk of 13 % scatter (2026-11): three zones, 1.08 × between them, and the advice to put data into one of them.
+    /// A VM disk of 13% scatter (2026-11): three zones, hardly apart, and the advice to put data into one of them.
     #[test]
     fn a_place_is_advised_only_where_all_of_the_interval_is_worth_it() {
         let stepped = |by: u64, wobble: u64| {
@@ -236,16 +233,19 @@ mod tests {
                 100_000 * (100 + slower)
                     + 1_000 * ((u64::from(pass) * 37) % 11) * wobble * u64::from(place / 30)
             };
-            made(60, 6, latency).0
+            let mut record = made(60, 6, latency).0;
+            record.targets[0].device.as_mut().unwrap().rotational = Some(false);
+            record
         };
         let advice = |by: u64, wobble: u64| fires(RULE, &stepped(by, wobble)).advice.unwrap();
         assert!(advice(20, 0).contains("put data that must be fast into the first"));
-        assert!(!advice(8, 0).contains("put data"), "{}", advice(8, 0));
-        assert!(!advice(9, 50).contains("put data"), "{}", advice(9, 50));
+        assert!(!advice(8, 180).contains("put data"), "{}", advice(8, 180));
         let seen = |record: &Record| Analysis::of(record).zones(&record.cells[0]).cloned().unwrap();
         let exact = seen(&stepped(20, 0));
         assert!(exact.factor_range.is_some_and(|(low, high)| low > 1.199 && high < 1.201), "{exact:?}");
         silent(RULE, &stepped(4, 0));
+        // Sure, and too small to matter.
+        silent(RULE, &stepped(13, 0));
     }
 
     /// What other programs do meanwhile may be at the same positions in each pass.
@@ -260,7 +260,7 @@ mod tests {
     }
 
     /// A rotational disk in small blocks: the share of the I/Os that lose a revolution changes with the position, and moves
-    /// the medians. Larger blocks without bands tell; by themselves the small ones say nothing.
+    /// the medians. Larger blocks without bands show it; by themselves the small ones say nothing.
     #[test]
     fn a_changing_share_of_late_ios_is_no_change_of_speed() {
         let late = |place: u32, _: u32, number: u32| {
@@ -295,10 +295,10 @@ mod tests {
         };
         let tracks = "more sectors on its outer tracks";
         assert!(told(&fast_first, true, 0).text.contains(tracks));
-        assert!(told(&slow_first, true, 0).text.contains("a disk is fastest at its start"));
-        assert!(told(&fast_first, false, 0).text.contains("not known to have platters"));
+        assert!(told(&slow_first, true, 0).text.contains("A rotating disk is fastest at its start"));
+        assert!(told(&fast_first, false, 0).text.contains("The device does not rotate"));
         let thin = told(&slow_first, false, 32);
-        assert!(thin.text.contains("32 of 64 places that were looked at held only zeros"), "{}", thin.text);
+        assert!(thin.text.contains("32 of 64 places that were checked held only zeros"), "{}", thin.text);
         assert!(thin.advice.as_ref().unwrap().starts_with("measure again where data"), "{:?}", thin.advice);
     }
 

@@ -67,10 +67,9 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
     let times = if all.len() == 1 { "Once".into() } else { format!("{} times", all.len()) };
     let regular = every.map_or(String::new(), |ns| format!(", every {}", words::nanos(ns)));
     let text = format!(
-        "{times}{regular}, no I/O completed for {lengths} although at least one was waiting; the other I/Os took {} as usual. \
-         That is {} of the I/O time lost. Garbage collection or folding in a flash drive, the rewriting of zones in a \
-         shingled disk, error recovery and retries, thermal protection, a path failover or a limit outside this machine can cause this; these figures cannot tell \
-         them apart.",
+        "{times}{regular}, no I/O completed for {lengths} with at least one waiting; the others took {} as usual, and {} of the I/O time was \
+         lost. Garbage collection in flash, zone rewriting in a shingled disk, error recovery, thermal throttling, path failover or a limit \
+         outside this machine can cause this.",
         usual(&cells),
         rdsk_units::percent(metrics::ratio(lost_ns, elapsed_ns.max(1))),
     );
@@ -86,7 +85,7 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
         None => format!("{length}, {} times", all.len()),
     };
     let effect = format!(
-        "I/O stops for {often} in {}: {} of the I/O time of all tests",
+        "I/O stops for {often} in {}: {} of the I/O time",
         how_many(&cells),
         rdsk_units::percent(lost)
     );
@@ -94,11 +93,11 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
         .effect(Stake::Figure, Some(1.0 / (1.0 - lost)), effect)
         .evidence(stalled.iter().take(MAX_CITED).map(cited))
         .advice(format!(
-            "{}; the median hides stalls, so quote the maximum latency beside it",
+            "{}; quote the maximum latency, since the median hides stalls",
             if is_simulated(record, cells[0]) {
-                "the parameters of the model say what was configured (rdsk sim show)"
+                "see the parameters of the model with rdsk sim show"
             } else {
-                "look into the device's and the system's logs at these times"
+                "read the logs of device and kernel for these times"
             }
         ))
         .cells(cells)
@@ -128,7 +127,7 @@ fn usual(cells: &[&CellRecord]) -> String {
         None => "an unknown time".into(),
         Some((least, most)) if least == most => words::nanos(*least),
         Some((least, most)) => {
-            format!("{} to {} (the medians of the cells)", words::nanos(*least), words::nanos(*most))
+            format!("{} to {} (medians)", words::nanos(*least), words::nanos(*most))
         }
     }
 }
@@ -217,17 +216,19 @@ mod tests {
     fn names_the_period_and_the_length() {
         let cell = stalling(2400, &[28.0, 58.0, 88.0, 118.0], 2.0);
         let finding = fires(RULE, &record(vec![disk()], vec![cell]));
-        assert_eq!(finding.title, "stalls every 30.0 s, 2.00 s each: w");
+        assert_eq!(finding.title, "stalls every 30.0 s, 2.00 s each: sequential direct 64K writes");
         assert!(
             finding.text.starts_with("4 times, every 30.0 s, no I/O completed for 2.00 s each"),
             "{}",
             finding.text
         );
         assert!(finding.text.contains("6.7% of the I/O time"), "{}", finding.text);
-        assert!(finding.text.contains("cannot tell them apart"));
+        assert!(finding.text.contains("can cause this"));
         assert_eq!(
             finding.evidence,
-            ["w: windows without progress = 4 stalls of 2.00 s each, latency max = 2.00 s, p50 = 8.00 ms"]
+            [
+                "sequential direct 64K writes: windows without progress = 4 stalls of 2.00 s each, latency max = 2.00 s, p50 = 8.00 ms"
+            ]
         );
     }
 
@@ -252,19 +253,19 @@ mod tests {
         let finding = fires(RULE, &record);
         assert_eq!(
             finding.effect.map(|effect| effect.text).as_deref(),
-            Some("I/O stops for 2.00 s every 30.0 s in w: 6.7% of the I/O time of all tests")
+            Some("I/O stops for 2.00 s every 30.0 s in sequential direct 64K writes: 6.7% of the I/O time")
         );
     }
 
     #[test]
     fn two_stalls_or_irregular_ones_have_no_period() {
         let two = fires(RULE, &record(vec![disk()], vec![stalling(1400, &[28.0, 58.0], 2.0)]));
-        assert_eq!(two.title, "2 stalls of 2.00 s each: w");
+        assert_eq!(two.title, "2 stalls of 2.00 s each: sequential direct 64K writes");
         let odd = fires(RULE, &record(vec![disk()], vec![stalling(1400, &[3.05, 7.7, 33.3], 0.4)]));
         assert!(odd.title.starts_with("3 stalls of "), "{}", odd.title);
         assert!(odd.title.contains("400 ms"), "{}", odd.title);
         let one = fires(RULE, &record(vec![disk()], vec![stalling(400, &[5.0], 0.3)]));
-        assert_eq!(one.title, "1 stall of 300 ms: w");
+        assert_eq!(one.title, "1 stall of 300 ms: sequential direct 64K writes");
     }
 
     #[test]
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(told(3), 0);
         assert!(told(4) <= 30 && told(5) <= 10, "{} {}", told(4), told(5));
         let three = fires(RULE, &record(vec![disk()], vec![stalling(2400, &[28.0, 58.0, 88.0], 2.0)]));
-        assert_eq!(three.title, "3 stalls of 2.00 s each: w");
+        assert_eq!(three.title, "3 stalls of 2.00 s each: sequential direct 64K writes");
     }
 
     #[test]
@@ -304,7 +305,7 @@ mod tests {
         let cells = vec![of("a", [20, 100], [8.0, 18.0]), of("b", [50, 140], [8.0, 8.0])];
         let finding = fires(RULE, &record(vec![disk()], cells.clone()));
         assert_eq!(finding.title, "stalls every 30.0 s, 2.00 s each: 2 tests");
-        assert!(finding.text.contains("; the other I/Os took 8.00 ms as usual. "), "{}", finding.text);
+        assert!(finding.text.contains("; the others took 8.00 ms as usual, "), "{}", finding.text);
         // Two sittings have no time in common.
         let mut sittings = cells.clone();
         sittings[0].result.visits.iter_mut().for_each(|visit| visit.sitting = 1);
@@ -313,7 +314,7 @@ mod tests {
         let mut slower = cells;
         slower[0].result.latency_ns.as_mut().unwrap().p50 = Some(400_000);
         let finding = fires(RULE, &record(vec![disk()], slower));
-        let text = "; the other I/Os took 400 µs to 8.00 ms (the medians of the cells) as usual. ";
+        let text = "; the others took 400 µs to 8.00 ms (medians) as usual, ";
         assert!(finding.text.contains(text), "{}", finding.text);
     }
 
@@ -324,7 +325,7 @@ mod tests {
         let zones = |x: f64| 100.0 * (1.0 - 0.5 * (x * 16.0).floor() / 16.0);
         for (sigma, rho) in [(0.1, 0.0), (0.3, 0.0), (0.4, 0.0), (0.1, 0.8), (0.3, 0.5), (0.3, 0.8)] {
             for _ in 0..250 {
-                // One I/O did take long, so that only the windows can tell.
+                // One I/O did take long, so that only the windows can show it.
                 for series in [
                     noisy_rates(&mut noise, drift, 300, sigma, rho),
                     noisy_rates(&mut noise, zones, 300, sigma, rho),

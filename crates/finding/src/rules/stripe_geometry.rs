@@ -26,7 +26,7 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
             }
         ),
         None if chunk_confidence >= SURE => format!("chunks of {chunk}; the full stripe is not certain"),
-        None => format!("perhaps chunks of {chunk}; nothing is certain"),
+        None => format!("perhaps chunks of {chunk}, not certain"),
     };
     let mut evidence = vec![cite(cell, "chunk", format_args!("{chunk} ({})", percent(chunk_confidence)))];
     if let Some((stripe_bytes, confidence)) = sure {

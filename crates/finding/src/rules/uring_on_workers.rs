@@ -20,7 +20,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let per_io =
             cell.result.cpu_ns.map(|cpu| (cpu.user + cpu.system) / cell.result.ops.unwrap_or(1).max(1));
         let cpu = per_io.map_or(String::new(), |ns| format!(", cpu per I/O = {}", words::nanos(ns)));
-        let tried = tried(cell).map_or(String::new(), |tried| format!("; tried beforehand: {tried}"));
+        let tried = tried(cell).map_or(String::new(), |tried| format!("; tried before: {tried}"));
         let workers = by_workers(analysis, cell).map_or(String::new(), |share| {
             format!(", submitted by workers = {}{}", percent(share), part_in_words(cell))
         });
@@ -30,19 +30,17 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cite(cell, "RWF_NOWAIT supported", format_args!("{supported}{workers}{at_a_time}{cpu}{tried}"))
     };
     let mut text = String::from(if cells.iter().any(|cell| is_unsupported(analysis, cell)) {
-        "The target does not support non-blocking I/O (RWF_NOWAIT), so io_uring passes every request to a worker thread, which \
-         costs a context switch each."
-    } else {
-        "The target supports non-blocking I/O (RWF_NOWAIT), but many requests would have had to wait, for a free place in the \
-         driver's queue or for a lock of the filesystem. io_uring passed these to worker threads, which costs a context switch \
+        "The target does not support non-blocking I/O (RWF_NOWAIT). io_uring hands every request to a worker thread, a context switch \
          each."
+    } else {
+        "Many requests would have had to wait for a free place in the driver's queue or for a lock of the filesystem. io_uring handed \
+         these to worker threads, a context switch each."
     });
     if cells.iter().any(|cell| is_one_at_a_time(analysis, cell)) {
-        text += " Of the writes of a stream to a regular file these threads do one at a time (not on ext4 and XFS): the others wait \
-                 in the kernel, so that fewer are at the disk at once than the depth says.";
+        text += " On this filesystem they write a file one request at a time, so the disk has fewer in flight than the queue depth says.";
     }
     let advice = "compare with --engine aio for direct I/O, and with --engine threads";
-    RULE.about_any(&cells, "io_uring works through kernel threads here", text, cited, advice)
+    RULE.about_any(&cells, "io_uring works through kernel threads", text, cited, advice)
 }
 
 fn is_unsupported(record: &Record, cell: &CellRecord) -> bool {
@@ -57,7 +55,7 @@ fn is_one_at_a_time(record: &Record, cell: &CellRecord) -> bool {
         && metrics::first_target(record, cell).is_some_and(Target::may_be_written_one_at_a_time)
 }
 
-/// Share of the cell's bytes that workers submitted; `None` where BPF did not tell.
+/// Share of the cell's bytes that workers submitted; `None` without BPF.
 fn by_workers(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<f64> {
     let (block_io, op) = (analysis.block_io(cell)?, cell.workload.op);
     let own = block_io.own(op).bytes;
@@ -116,10 +114,10 @@ mod tests {
             fires(RULE, &record(vec![target], vec![uring]))
         };
         let finding = on(Op::Write, "fuse");
-        assert!(finding.text.contains("one at a time"), "{}", finding.text);
+        assert!(finding.text.contains("one request at a time"), "{}", finding.text);
         assert!(finding.evidence[0].contains("writes of a stream at a time = 1"), "{:?}", finding.evidence);
         for other in [on(Op::Read, "fuse"), on(Op::Write, "ext4")] {
-            assert!(!other.text.contains("one at a time"), "{}", other.text);
+            assert!(!other.text.contains("one request at a time"), "{}", other.text);
         }
     }
 

@@ -24,10 +24,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let (call, device) = times.unwrap_or_default();
         cite(cell, "mean latency", format_args!("{call}, of it in the device = {device}"))
     };
-    let text = "The kernel gave each request to the device long after the call, or the call returned long after the device was \
-                done: the figure is not the device's. A control group's limit that rdsk does not see, a cost model (io.cost, \
-                io.latency; what of them can be read stands below), the throttling of writeback or a lock of the filesystem look like this.";
-    let advice = "compare outside the container or slice, and look at io.max, io.latency and io.cost of every group above";
+    let text = "Requests reached the device long after the call, or the call returned long after the device was done, so the figure is not \
+                the device's. A cgroup limit that rdsk cannot read, io.cost, io.latency, writeback throttling or a filesystem lock does this.";
+    let advice = "compare outside the container or slice, and read io.max, io.latency and io.cost of every cgroup above";
     let mut found = RULE.about_any(&cells, "I/Os waited above the device", text, cited, advice);
     let (lines, named) = in_force(&cells);
     for finding in &mut found {
@@ -60,7 +59,7 @@ fn in_force(cells: &[&CellRecord]) -> (Vec<String>, String) {
         let limits = cell.evidence.limits.iter().filter(|limit| limit.op == cell.workload.op);
         let limits = limits.map(|limit| {
             let bytes = limit.bytes_per_s.map(|bytes| format!(" {bytes} bytes/s"));
-            let ops = limit.ops_per_s.map(|ops| format!(" {ops} I/Os/s"));
+            let ops = limit.ops_per_s.map(|ops| format!(" {ops} IOPS"));
             let setting = [bytes, ops].into_iter().flatten().collect::<String>();
             (limit.target, "a limit", &limit.device, &limit.source, setting)
         });
@@ -99,7 +98,7 @@ fn waits(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<InDevice> {
     let is_of_all = part_in_words(cell).is_empty();
     let times = analysis.in_device(cell).filter(|_| is_of_all && !is_explained)?;
     let outside_ns = times.outside_ns();
-    // Cells too short to tell who else computed still know how long their own threads waited for a processor.
+    // Cells too short to know what else computed still know how long their own threads waited for a processor.
     let waited_ns = cell.evidence.processor.and_then(|seen| seen.own_wait_ns).unwrap_or(0);
     let cpu_ns = metrics::ratio(
         metrics::cpu_ns(cell)?.saturating_add(waited_ns),
@@ -135,9 +134,15 @@ mod tests {
     #[test]
     fn fires_where_most_of_the_time_is_above_the_device() {
         let finding = fires(RULE, &reads(100_000, |_| {}));
-        assert_eq!(finding.evidence, ["r: mean latency = 4.00 ms, of it in the device = 100 µs"]);
+        assert_eq!(
+            finding.evidence,
+            ["sequential direct 4K reads: mean latency = 4.00 ms, of it in the device = 100 µs"]
+        );
         let effect = finding.effect.unwrap();
-        assert_eq!(effect.text, "I/Os waited above the device: r, 3.90 ms of 4.00 ms each");
+        assert_eq!(
+            effect.text,
+            "I/Os waited above the device: sequential direct 4K reads, 3.90 ms of 4.00 ms each"
+        );
         fires(RULE, &reads(1_990_000, |_| {}));
     }
 

@@ -20,18 +20,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells: Vec<&CellRecord> = full.iter().map(|(one, _)| one.cell).collect();
     let mut evidence: Vec<String> =
         full.iter().take(MAX_CITED).map(|(one, _)| cited(one.cell, &one.falls[0])).collect();
-    if let SupportingEvidence::ReadsHeld { cell, before, after } = support {
+    if let SupportingEvidence::ReadsHeld { test, before, after } = support {
         let (before, after) = (words::rate(*before), words::rate(*after));
-        evidence.push(format!("{cell}: reads before the fall = {before}, after it = {after}"));
+        evidence.push(format!("{test}: rate before the fall = {before}, after it = {after}"));
     }
     let written = written_before(analysis, first, &fall);
     if written > 0 {
-        evidence.push(cite(first, "written by earlier visits of the run", words::bytes(written)));
+        evidence.push(cite(first, "written by earlier repeats", words::bytes(written)));
     }
-    let mixed = first
-        .result
-        .bytes_per_s
-        .map_or(String::new(), |rate| format!(" The mean, {}, mixes the two.", words::rate(rate.mean)));
     let (fast, slow) = (words::rate(fall.fast), words::rate(fall.slow));
     // What earlier visits wrote belongs to the size when it is most of what was written.
     let size = if fall.visit_bytes >= written { fall.visit_bytes } else { fall.visit_bytes + written };
@@ -47,13 +43,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     } else {
         (
             "write cache full".into(),
-            format!("An earlier visit wrote at {fast}, a later one at {slow}"),
+            format!("An earlier repeat wrote at {fast}, a later one at {slow}"),
             "measure past the cache, with --bytes of several times its size".into(),
         )
     };
     let fallen = format!("{title}, then the rate falls from {fast} to {slow}");
-    let text =
-        format!("{fell}: that is the sustained rate.{mixed} {} {}", capacity(&fall, written), why(support));
+    let text = format!("{fell}: that is the sustained rate. {} {}", capacity(&fall, written), why(support));
     vec![
         RULE.finding(format!("{title}: {}", how_many(&cells)), text)
             .evidence(evidence)
@@ -71,7 +66,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 fn capacity(fall: &LevelShift, written: u64) -> String {
     if !fall.within_visit {
         return format!(
-            "The cache was full when {} had been written in this run; its size was not seen.",
+            "The cache was full when {} had been written in this run; its size is not known.",
             words::bytes(written.max(fall.bytes))
         );
     }
@@ -83,8 +78,7 @@ fn capacity(fall: &LevelShift, written: u64) -> String {
         );
     }
     format!(
-        "Earlier visits of the run had written {}: the cache holds {} if it still contained all of that, and {least} to {most} \
-         if it contained none.",
+        "After {} of earlier writes, the cache holds {} if it still contained all of them, and {least} to {most} if none.",
         words::bytes(written),
         words::bytes(written + fall.visit_bytes),
     )
@@ -93,16 +87,16 @@ fn capacity(fall: &LevelShift, written: u64) -> String {
 fn why(support: &SupportingEvidence) -> String {
     match support {
         SupportingEvidence::ReadsHeld { .. } => {
-            "Reads kept their rate, so the device as a whole did not become slower: the SLC cache of a flash drive, the memory of a \
-             disk or an array or the media cache of a shingled disk is full, or the burst that a limit on writes allows is used up."
+            "Reads kept their rate, so an SLC cache, the memory of a disk or an array or the media cache of a shingled disk is full, or a \
+             limit on writes has no burst credit left."
                 .into()
         }
-        SupportingEvidence::SameBytes { visits } => format!(
-            "{visits} visits fell after the same number of bytes, which indicates a fixed size: an SLC cache, the memory of a disk or \
-             an array, the media cache of a shingled disk, or the burst of a limit on writes that has refilled before each visit."
+        SupportingEvidence::SameBytes { repeats } => format!(
+            "{repeats} repeats fell after the same number of bytes: an SLC cache, the memory of a disk or an array, the media cache of a \
+             shingled disk, or the burst of a limit on writes that refilled before each."
         ),
-        SupportingEvidence::Flash => "On a device that is not rotational an SLC cache is the most likely cause; too few reads ran before and after to rule \
-             out heat or used-up burst credits."
+        SupportingEvidence::Flash => "On flash an SLC cache is the most likely cause; too few reads ran before and after to rule out heat or spent burst \
+             credit."
             .into(),
     }
 }
@@ -200,7 +194,7 @@ mod tests {
         let visits = [falling(200, 300, 800.0, 200.0), falling(190, 300, 800.0, 200.0)];
         let twice = laid_out("w", Op::Write, &visits);
         let finding = only(RULE, slows_down::RULE, &record(vec![disk()], vec![twice]));
-        assert!(finding.text.contains("2 visits fell after the same number of bytes"), "{}", finding.text);
+        assert!(finding.text.contains("2 repeats fell after the same number of bytes"), "{}", finding.text);
         let visits = [falling(200, 300, 800.0, 200.0), falling(100, 300, 800.0, 200.0)];
         only(slows_down::RULE, RULE, &record(vec![disk()], vec![laid_out("w", Op::Write, &visits)]));
     }
@@ -215,7 +209,7 @@ mod tests {
         let most = only(RULE, slows_down::RULE, &record(vec![flash()], vec![much, write()]));
         assert!(most.title.starts_with("write cache full after 23.4"), "{}", most.title);
         assert!(
-            finding.evidence.iter().any(|line| line.contains("earlier visits of the run = 1.5")),
+            finding.evidence.iter().any(|line| line.contains("earlier repeats = 1.5")),
             "{:?}",
             finding.evidence
         );
@@ -254,9 +248,9 @@ mod tests {
             });
         let write = || begun(laid_out("w", Op::Write, &[steady(60, 800.0), steady(60, 200.0)]), &[20, 60]);
         let finding = only(RULE, slows_down::RULE, &record(vec![disk()], vec![reads.clone(), write()]));
-        assert_eq!(finding.title, "write cache full: w");
+        assert_eq!(finding.title, "write cache full: sequential direct 64K writes");
         assert!(finding.text.contains("full when 2.3"), "{}", finding.text);
-        assert!(finding.text.contains("its size was not seen"), "{}", finding.text);
+        assert!(finding.text.contains("its size is not known"), "{}", finding.text);
         let few = with(reads, |cell| cell.result.visits[1].ops = 40);
         only(slows_down::RULE, RULE, &record(vec![flash()], vec![few, write()]));
     }

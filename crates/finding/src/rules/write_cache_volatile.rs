@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Remark, Needs::Facts, check);
+pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Cause, Needs::Facts, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_volatile = |cell: &CellRecord| !volatile(analysis, cell).is_empty();
@@ -30,21 +30,21 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cite(cell, "flushes", format_args!("{flushes} for {} writes", cell.result.ops.unwrap_or(0)))
     };
     let text = format!(
-        "{reports} A direct write returns when the cache has the data; only a flush (fsync, \
-         dsync) brings it to the medium. A power failure may lose what was written last."
+        "{reports} A direct write returns when the cache has the data, and a power failure loses what no flush (fsync, O_DSYNC) has sent to \
+         the medium."
     );
     let mut finding = RULE
-        .about(&cells, "written, but not yet safe", text, cited)
+        .about(&cells, "acknowledged writes can be lost", text, cited)
         .inferred()
         .effect(
             Stake::Data,
             None,
             format!(
-                "a power cut can lose acknowledged writes of {}: volatile {cache} in {name}, only synced writes are safe",
+                "a power cut can lose acknowledged writes of {}: volatile {cache} in {name}, only sync writes are safe",
                 how_many(&cells)
             ),
         )
-        .advice("sync what must survive (fsync, O_DSYNC); a battery-backed cache should report write through");
+        .advice("use fsync or O_DSYNC for what must survive; a battery-backed cache should report write through");
     finding.evidence.insert(0, format!("{name}: {source}write_cache = write back"));
     vec![finding]
 }
@@ -70,7 +70,10 @@ mod tests {
         let finding = fires(RULE, &record(vec![disk()], vec![plain()]));
         assert_eq!(
             finding.evidence,
-            ["sda: queue/write_cache = write back", "p: flushes = 0 for 5000 writes"]
+            [
+                "sda: queue/write_cache = write back",
+                "sequential direct 4K writes: flushes = 0 for 5000 writes"
+            ]
         );
         for cache in [Some("write through".to_owned()), None] {
             let mut target = disk();

@@ -10,21 +10,16 @@ const MIN_SHARE: f64 = 0.1;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| at_close(analysis, cell).is_some());
-    let text = "write(2) left the data in memory, and the last close of a block device writes what is left before it returns. \
-                That close asks the device for no flush: with a volatile write cache the data is not yet safe when it returns.";
-    let advice = "count the time of close(2) to that of the writes, and use fsync (dd: conv=fsync) where the data has to be safe";
-    let found = RULE.about_any(
-        &cells,
-        "the close wrote what the writes had left",
-        text,
-        |cell| cited(analysis, cell),
-        advice,
-    );
+    let text = "write(2) left the data in RAM, and the last close of a block device writes what is left before it returns. It asks the device \
+                for no flush, so with a volatile write cache the data is not yet safe.";
+    let advice = "add the time of close(2) to that of the writes, and use fsync (dd: conv=fsync) where the data has to be safe";
+    let found =
+        RULE.about_any(&cells, "written by the last close", text, |cell| cited(analysis, cell), advice);
     let shares = cells.iter().filter_map(|cell| Some((cell, at_close(analysis, cell)?)));
     let most = shares.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
     let Some((cell, (sum, share))) = most else { return found };
     let what = format!(
-        "the last close wrote {} ({}) that write(2) had left in memory{}: {}",
+        "the last close wrote {} ({}) that write(2) had left in RAM{}: {}",
         words::bytes(sum.bytes),
         percent(share),
         part_in_words(cell),
@@ -87,7 +82,7 @@ mod tests {
         assert_eq!(
             finding.evidence,
             [
-                "dd/write: written inside close(2) = 1 MiB in 256 bios, requests = 2 of 512 KiB, time of it = 4.00 ms"
+                "sequential buffered 512 B writes: written inside close(2) = 1 MiB in 256 bios, requests = 2 of 512 KiB, time of it = 4.00 ms"
             ]
         );
         let effect = finding.effect.unwrap();
@@ -113,12 +108,12 @@ mod tests {
         assert_eq!(
             finding.evidence,
             [
-                "dd/write: written inside close(2) = 1 MiB in 256 bios, requests = 2 of 512 KiB, time of it = 4.00 ms in 1 of 2 visits"
+                "sequential buffered 512 B writes: written inside close(2) = 1 MiB in 256 bios, requests = 2 of 512 KiB, time of it = 4.00 ms in 1 of 2 repeats"
             ]
         );
         let effect = finding.effect.unwrap();
         assert!(
-            effect.text.contains("1 MiB (100%)") && effect.text.contains(" in 1 of 2 visits: "),
+            effect.text.contains("1 MiB (100%)") && effect.text.contains(" in 1 of 2 repeats: "),
             "{}",
             effect.text
         );

@@ -2,14 +2,14 @@
 //! write made the kernel read. Of several Records a figure for each state of the cache and path has a line for each of them.
 
 use super::Subject;
-use super::parts::{Group, evidence, joined, size_ticks, slug};
-use super::rows::{NamedCell, by_label, rows};
-use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
+use super::parts::{Group, evidence, joined, noun, size_ticks, slug};
+use super::rows::{NamedCell, looks, rows};
+use crate::figure::{Axis, Drawing, Figure, Look, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::metrics;
 use rdsk_analysis::words::list;
 use rdsk_model::{CacheState, CellRecord, Experiment, Op};
-use rdsk_report::{MISSING, Unit, place, significant, verdict_word};
+use rdsk_report::{MISSING, Unit, place, significant};
 use rdsk_units::Bytes;
 
 /// What the text page adds to a place.
@@ -17,27 +17,35 @@ const CROSSING: &str = ", crossing";
 
 pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
     let record = subject.analysis;
-    let cells = rows(&[*subject], Experiment::Align, column);
-    let key = |cell: &CellRecord| (cell.workload.op, cell.workload.targets.clone());
-    let groups =
-        by_key(cells.into_iter().map(|row| (key(row.cell), NamedCell { owner: String::new(), ..row })));
-    groups.iter().flat_map(|(_, rows)| of_group(&Group::of_cell(record, rows[0].cell), rows)).collect()
+    let cells = labelled(&[*subject]);
+    let groups = by_key(cells.into_iter().map(|row| (row.cell.workload.targets.clone(), row)));
+    let of_targets = |(_, rows): (_, Vec<NamedCell<'_>>)| {
+        let rows: Vec<NamedCell<'_>> =
+            rows.into_iter().map(|row| NamedCell { owner: String::new(), ..row }).collect();
+        of_group(&Group::of_cell(record, rows[0].cell), &rows)
+    };
+    groups.into_iter().flat_map(of_targets).collect()
 }
 
 /// The figures of several Records, column by column.
 pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
-    let cells = rows(subjects, Experiment::Align, column);
-    let by_op = by_key(cells.into_iter().map(|row| (row.cell.workload.op, row)));
-    let of_op = |(op, rows): (Op, Vec<NamedCell<'_>>)| {
-        let of_column = move |(column, rows): (String, Vec<NamedCell<'_>>)| {
-            of_group(&Group { op, slug: format!("-{}", slug(&column)), of: format!(", {column}") }, &rows)
-        };
-        // A path that none of the systems has would be an empty figure; the tables of each run name it.
-        let has_run =
-            |(_, rows): &(String, Vec<NamedCell<'_>>)| rows.iter().any(|row| metrics::ran(row.cell));
-        by_label(rows).into_iter().filter(has_run).flat_map(of_column).collect::<Vec<_>>()
+    let of_column = |(column, rows): (String, Vec<NamedCell<'_>>)| {
+        of_group(&Group { slug: format!("-{}", slug(&column)), of: format!(", {column}") }, &rows)
     };
-    by_op.into_iter().flat_map(of_op).collect()
+    let columns = by_key(labelled(subjects).into_iter().map(|row| (row.label.clone(), row)));
+    // A path that none of the systems has would be an empty figure; the tables of each run name it.
+    let has_run = |(_, rows): &(String, Vec<NamedCell<'_>>)| rows.iter().any(|row| metrics::ran(row.cell));
+    columns.into_iter().filter(has_run).flat_map(of_column).collect()
+}
+
+/// The cells with their columns as labels; with the direction, where there are both.
+fn labelled<'s>(subjects: &[Subject<'s, '_>]) -> Vec<NamedCell<'s>> {
+    let rows = rows(subjects, Experiment::Align, column);
+    let has_both = noun(rows.iter().map(|row| row.cell)) == "I/O";
+    let label = |row: &NamedCell<'_>| {
+        if has_both { format!("{} {}", row.op(), row.label) } else { row.label.clone() }
+    };
+    rows.into_iter().map(|row| NamedCell { label: label(&row), ..row }).collect()
 }
 
 fn of_group(group: &Group, rows: &[NamedCell<'_>]) -> Vec<Figure> {
@@ -77,43 +85,46 @@ fn mean_ns(cell: &CellRecord) -> Option<f64> {
     cell.result.latency_ns.as_ref()?.mean.filter(|_| metrics::ran(cell))
 }
 
+/// A cell, and what its series looks like.
+type LookingCell<'c> = (&'c CellRecord, Option<Look>);
+
 /// The series of each name, of those rows that have a point.
-fn series<'r, 's: 'r>(
-    rows: impl IntoIterator<Item = &'r NamedCell<'s>>,
+fn series(
+    rows: &[&NamedCell<'_>],
     shape: impl Fn(usize) -> Shape,
     point: impl Fn(&CellRecord) -> Option<Point>,
 ) -> Vec<Series> {
-    let named = by_key(rows.into_iter().map(|row| (row.name(), row.cell)));
-    let one = |(slot, (name, cells)): (usize, (String, Vec<&CellRecord>))| {
-        let mut points: Vec<Point> = cells.into_iter().filter_map(&point).collect();
+    let named = by_key(rows.iter().zip(looks(rows)).map(|(row, look)| (row.name(), (row.cell, look))));
+    let of_name = |(slot, (name, cells)): (usize, (String, Vec<LookingCell<'_>>))| {
+        let mut points: Vec<Point> = cells.iter().filter_map(|(cell, _)| point(cell)).collect();
         if shape(slot) == Shape::Line {
-            points.sort_by(|one, other| one.x.total_cmp(&other.x));
+            points.sort_by(|left, right| left.x.total_cmp(&right.x));
         }
-        Series::new(name, shape(slot), points)
+        Series::new(name, shape(slot), points).looking(cells[0].1)
     };
-    named.into_iter().enumerate().map(one).filter(|series| !series.points.is_empty()).collect()
+    named.into_iter().enumerate().map(of_name).filter(|series| !series.points.is_empty()).collect()
 }
 
 fn by_size(group: &Group, rows: &[&NamedCell<'_>]) -> Figure {
-    let op = group.op;
+    let noun = noun(rows.iter().map(|row| row.cell));
     let unit = Unit::fit(&Unit::TIMES, rows.iter().filter_map(|row| mean_ns(row.cell)));
     let point =
         |cell: &CellRecord| Some(Point::at(cell.workload.block_bytes as f64, unit.of(mean_ns(cell)?)));
     let plot = Plot::new(
         Axis::log("block size", "")
             .with_ticks(size_ticks(rows.iter().map(|row| row.cell.workload.block_bytes))),
-        Axis::log(&format!("mean time per {op}"), unit.name),
-        series(rows.iter().copied(), |_| Shape::Line, point),
+        Axis::log(&format!("mean time per {noun}"), unit.name),
+        series(rows, |_| Shape::Line, point),
     );
     Figure {
         id: group.id("align-size"),
-        title: format!("Time per {op} by block size{}", group.of),
+        title: format!("Time per {noun} by block size{}", group.of),
         shows: format!(
-            "Aligned {op}s, a line each. Both axes are logarithmic. A {op} that is not possible on a path has no value; the \
-             evidence says why."
+            "Aligned {noun}s, a line for each state of the page cache and path. Both axes are logarithmic. What is not possible \
+             on a path has no value; the evidence says why."
         ),
-        drawing: Drawing::of(plot, "No aligned cell completed."),
-        table: table(op, rows),
+        drawing: Drawing::of(plot, "No aligned I/O completed."),
+        table: table(rows),
         evidence: evidence(rows.iter().map(|row| named(row))),
     }
 }
@@ -124,7 +135,7 @@ fn named<'s>(row: &NamedCell<'s>) -> (String, &'s CellRecord) {
 }
 
 fn by_place(group: &Group, mut rows: Vec<&NamedCell<'_>>) -> Figure {
-    let op = group.op;
+    let noun = noun(rows.iter().map(|row| row.cell));
     rows.sort_by_key(|row| (row.cell.workload.block_bytes, row.cell.workload.shift_bytes));
     let unit = Unit::fit(&Unit::TIMES, rows.iter().filter_map(|row| mean_ns(row.cell)));
     let places = distinct(rows.iter().map(|row| place_of(row.cell)));
@@ -133,18 +144,18 @@ fn by_place(group: &Group, mut rows: Vec<&NamedCell<'_>>) -> Figure {
         Some(Point::at(unit.of(mean_ns(cell)?), row as f64))
     };
     let plot = Plot::new(
-        Axis::log(&format!("mean time per {op}"), unit.name),
+        Axis::log(&format!("mean time per {noun}"), unit.name),
         Axis::rows(places.iter().cloned()),
-        series(rows.iter().copied(), |_| Shape::Mark, point),
+        series(&rows, |_| Shape::Mark, point),
     );
     Figure {
         id: group.id("align-place"),
-        title: format!("Time per {op} by alignment{}", group.of),
+        title: format!("Time per {noun} by alignment{}", group.of),
         shows: format!(
-            "The same {op}s at multiples of their size and moved by some bytes, a mark each. The axis is logarithmic."
+            "The same {noun}s at multiples of their size and moved by some bytes, a mark each. The axis is logarithmic."
         ),
-        drawing: Drawing::of(plot, "No cell completed."),
-        table: table(op, &rows),
+        drawing: Drawing::of(plot, "No I/O completed."),
+        table: table(&rows),
         evidence: evidence(rows.iter().map(|row| named(row))),
     }
 }
@@ -152,7 +163,7 @@ fn by_place(group: &Group, mut rows: Vec<&NamedCell<'_>>) -> Figure {
 /// The bytes read for each write; `None` where the kernel read nothing, or did not count.
 fn reads(group: &Group, rows: &[NamedCell<'_>]) -> Option<Figure> {
     let bytes_of = |cell: &CellRecord| {
-        let is_asked = group.op == Op::Write && cell.workload.cache != CacheState::Warm;
+        let is_asked = cell.workload.op == Op::Write && cell.workload.cache != CacheState::Warm;
         metrics::read_bytes_per_io(cell).filter(|_| is_asked && metrics::ran(cell))
     };
     let mut asked: Vec<(&NamedCell<'_>, f64)> =
@@ -170,6 +181,8 @@ fn reads(group: &Group, rows: &[NamedCell<'_>]) -> Option<Figure> {
     let (without, with): (Vec<String>, Vec<String>) =
         distinct(asked.iter().map(|(row, _)| row.name())).into_iter().partition(|name| reads_nothing(name));
     let slots = with.len();
+    let reading: Vec<&NamedCell<'_>> =
+        asked.iter().map(|(row, _)| *row).filter(|row| with.contains(&row.name())).collect();
     let point = |cell: &CellRecord| {
         let row = places.iter().position(|place| *place == place_of(cell))?;
         Some(Point::at(bytes_of(cell)?, row as f64))
@@ -177,11 +190,7 @@ fn reads(group: &Group, rows: &[NamedCell<'_>]) -> Option<Figure> {
     let plot = Plot::new(
         Axis::from_zero("bytes read for each write", "B"),
         Axis::rows(places.iter().cloned()),
-        series(
-            asked.iter().map(|(row, _)| *row).filter(|row| with.contains(&row.name())),
-            |slot| Shape::Bar { slot, slots },
-            point,
-        ),
+        series(&reading, |slot| Shape::Bar { slot, slots }, point),
     );
     let without =
         if without.is_empty() { String::new() } else { format!(" Nothing was read: {}.", list(&without)) };
@@ -195,12 +204,12 @@ fn reads(group: &Group, rows: &[NamedCell<'_>]) -> Option<Figure> {
              No bar means no read.{without}"
         ),
         drawing: Drawing::Plot(plot),
-        table: Table::new(["", "write of", "bytes read"], asked.iter().map(row)),
+        table: Table::new(["", "write of", "read, B"], asked.iter().map(row)),
         evidence: evidence(asked.iter().map(|(row, _)| named(row))),
     })
 }
 
-fn table(op: Op, rows: &[&NamedCell<'_>]) -> Table {
+fn table(rows: &[&NamedCell<'_>]) -> Table {
     let row = |row: &&NamedCell<'_>| {
         let reads = metrics::read_bytes_per_io(row.cell);
         vec![
@@ -208,10 +217,9 @@ fn table(op: Op, rows: &[&NamedCell<'_>]) -> Table {
             place_of(row.cell),
             Unit::MICROSECONDS.figure_or_missing(mean_ns(row.cell)),
             reads.map_or_else(|| MISSING.into(), significant),
-            verdict_word(row.cell),
+            row.remark.clone(),
         ]
     };
-    let of = format!("{op} of");
-    let heads = ["", &of, "mean, µs", "bytes read for each", "verdict"];
-    Table::new(heads, rows.iter().map(row))
+    let of = format!("{} of", noun(rows.iter().map(|row| row.cell)));
+    Table::new(["", &of, "mean, µs", "read for each, B", "remark"], rows.iter().map(row))
 }

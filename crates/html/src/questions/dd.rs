@@ -3,7 +3,8 @@
 use super::Subject;
 use super::parts::{joined, record_name};
 use super::rows::{evidence_of_rows, rows};
-use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
+use crate::figure::{Axis, Drawing, Figure, Look, Plot, Point, Series, Shape, Table};
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
 use rdsk_model::{CopyRun, Experiment};
 use rdsk_report::{Unit, or_missing};
@@ -25,7 +26,7 @@ const PARTS: [Part; 6] = [
         (run.flush_ns > 0).then_some((flush_from_ns(run), run.to_return_ns))
     }),
     ("close", |run| (run.to_close_ns > run.to_return_ns).then_some((run.to_return_ns, run.to_close_ns))),
-    ("flush until stable", |run| {
+    ("flush until on disk", |run| {
         let stable_ns = run.to_stable_ns?;
         (stable_ns > run.to_close_ns).then_some((run.to_close_ns, stable_ns))
     }),
@@ -36,10 +37,13 @@ fn flush_from_ns(run: &CopyRun) -> u64 {
     run.to_return_ns.saturating_sub(run.flush_ns)
 }
 
-/// Each run with its name.
-fn runs<'s>(subjects: &[Subject<'s, '_>]) -> Vec<(String, &'s CopyRun)> {
-    let mut found = Vec::new();
-    for subject in subjects {
+/// A run with its name, and the place of its result where there are several.
+type NamedRun<'s> = (String, Option<usize>, &'s CopyRun);
+
+fn runs<'s>(subjects: &[Subject<'s, '_>]) -> Vec<NamedRun<'s>> {
+    let mut named = Vec::new();
+    for (result, subject) in subjects.iter().enumerate() {
+        let result = (subjects.len() > 1).then_some(result);
         let owner = record_name(subjects, subject).unwrap_or_default();
         let analysis = subject.analysis;
         for copy in &analysis.copies {
@@ -48,10 +52,10 @@ fn runs<'s>(subjects: &[Subject<'s, '_>]) -> Vec<(String, &'s CopyRun)> {
                 1 => operands.clone(),
                 _ => format!("{operands}, run {}", run.round + 1),
             };
-            found.extend(copy.runs.iter().map(|run| (name(run), run)));
+            named.extend(copy.runs.iter().map(|run| (name(run), result, run)));
         }
     }
-    found
+    named
 }
 
 pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
@@ -60,21 +64,28 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
         return Vec::new();
     }
     let longest =
-        runs.iter().map(|(_, run)| run.to_stable_ns.unwrap_or(run.to_close_ns) as f64).reduce(f64::max);
+        runs.iter().map(|(.., run)| run.to_stable_ns.unwrap_or(run.to_close_ns) as f64).reduce(f64::max);
     let unit = Unit::fit(&Unit::TIMES, longest);
-    let part = |(name, of): &Part| {
-        let bar = |(row, (_, run)): (usize, &(String, &CopyRun))| {
-            let (from, to) = of(run)?;
-            Some(Point { x: unit.of(to as f64), y: row as f64, from: unit.of(from as f64), interval: None })
+    let part = |(kind, (name, times)): (usize, &Part)| {
+        let bar = |(row, (_, result, run)): (usize, &NamedRun<'_>)| {
+            let (from, to) = times(run)?;
+            let point =
+                Point { x: unit.of(to as f64), y: row as f64, from: unit.of(from as f64), interval: None };
+            Some((*result, point))
         };
-        let points = runs.iter().enumerate().filter_map(bar).collect();
-        Series::new(*name, Shape::Bar { slot: 0, slots: 1 }, points)
+        let series = move |(result, points): (Option<usize>, Vec<Point>)| {
+            let owner =
+                result.and_then(|result| record_name(subjects, &subjects[result])).unwrap_or_default();
+            let look = result.map(|color| Look { color, style: kind });
+            Series::new(joined(&owner, name), Shape::Bar { slot: 0, slots: 1 }, points).looking(look)
+        };
+        by_key(runs.iter().enumerate().filter_map(bar)).into_iter().map(series).collect::<Vec<_>>()
     };
     let cells: Vec<_> = rows(subjects, Experiment::Dd, |cell| cell.id.clone())
         .into_iter()
         .filter(|row| metrics::ran(row.cell))
         .collect();
-    let row = |(name, run): &(String, &CopyRun)| {
+    let row = |(name, _, run): &NamedRun<'_>| {
         let time = |ns: u64| unit.figure(ns as f64);
         vec![
             name.clone(),
@@ -87,17 +98,17 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
             or_missing(run.to_stable_ns.map(time)),
         ]
     };
-    let heads = ["in read(2)", "in write(2)", "in the flush", "return", "close", "stable"]
+    let heads = ["in read(2)", "in write(2)", "in the flush", "return", "close", "on disk"]
         .map(|head| format!("{head}, {}", unit.name));
     let plot = Plot::new(
         Axis::from_zero("time", unit.name),
-        Axis::rows(runs.iter().map(|(name, _)| name.clone())),
-        PARTS.iter().map(part),
+        Axis::rows(runs.iter().map(|(name, ..)| name.clone())),
+        PARTS.iter().enumerate().flat_map(part),
     );
     vec![Figure {
         id: "dd-time".into(),
         title: "Where the time of each copy went".into(),
-        shows: "One bar for each run, from its first read until the data is on stable storage. Reads and writes alternate; the \
+        shows: "One bar for each run, from its first read until the data is on disk. Reads and writes alternate; the \
                 first two parts are their sums."
             .into(),
         drawing: Drawing::of(plot, "No run was completed."),

@@ -8,17 +8,20 @@ mod headline;
 mod parts;
 mod paths;
 mod percentiles;
+mod rates;
 mod rows;
 mod scale;
 mod stream;
 mod stripe;
+mod sweep;
 mod zones;
 
 use crate::figure::Figure;
 use rdsk_analysis::Analysis;
 use rdsk_model::Experiment;
+use rdsk_report::about;
 
-/// A Record with the name that tells it from the others of a page; untrusted text.
+/// A Record with the name that distinguishes it from the others of a page; untrusted text.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'s, 'r> {
     /// Its name; unused where there is one Record only.
@@ -34,31 +37,41 @@ pub struct Section {
     pub experiment: Experiment,
     /// Its heading.
     pub title: &'static str,
-    /// Its figures; never empty.
+    /// Its answer in a sentence, as the short page of a single result has it; empty where there is none.
+    pub answer: String,
+    /// Its figures, the one that answers first; never empty.
     pub figures: Vec<Figure>,
 }
 
 /// The figures in the order of the questions: all of a single Record, and of several those that compare, with a line or a bar for each
 /// of them. No section for what was not measured.
 pub fn sections(subjects: &[Subject<'_, '_>]) -> Vec<Section> {
-    let section =
-        |experiment| Section { experiment, title: title(experiment), figures: figures(experiment, subjects) };
+    let section = |experiment| Section {
+        experiment,
+        title: title(experiment),
+        answer: answer(experiment, subjects),
+        figures: figures(experiment, subjects),
+    };
     Experiment::ALL.iter().copied().map(section).filter(|section| !section.figures.is_empty()).collect()
+}
+
+fn answer(experiment: Experiment, subjects: &[Subject<'_, '_>]) -> String {
+    match subjects {
+        [subject] => about::answer(subject.analysis, experiment).unwrap_or_default(),
+        _ => String::new(),
+    }
 }
 
 fn figures(experiment: Experiment, subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     match (experiment, subjects) {
         (Experiment::Headline, _) => headline::figures(subjects),
         (Experiment::Paths, _) => paths::figures(subjects),
-        (Experiment::Stream, [subject]) => stream::figures(subject),
-        (Experiment::Stream, _) => stream::overlay(subjects),
+        (Experiment::Stream, _) => stream::figures(subjects),
         (Experiment::Align, [subject]) => align::figures(subject),
         (Experiment::Align, _) => align::overlay(subjects),
-        (Experiment::Zones, [subject]) => zones::figures(subject),
-        (Experiment::Zones, _) => zones::overlay(subjects),
+        (Experiment::Zones, _) => zones::figures(subjects),
         (Experiment::Scale, _) => scale::figures(subjects),
-        (Experiment::Stripe, [subject]) => stripe::figures(subject),
-        (Experiment::Stripe, _) => stripe::overlay(subjects),
+        (Experiment::Stripe, _) => stripe::figures(subjects),
         (Experiment::Dd, _) => dd::figures(subjects),
         (Experiment::Fio, _) => fio::figures(subjects),
     }

@@ -1,21 +1,15 @@
-//! What several figures have in common: cells by experiment and target, names, the evidence beside a figure, and long series made
-//! shorter.
+//! What several figures have in common: cells by experiment and target, names, and the evidence beside a figure.
 
 use super::Subject;
-use crate::figure::{Point, Tick};
+use crate::figure::Tick;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
-use rdsk_model::{CellRecord, Estimate, Experiment, Op, Record};
-use rdsk_report::{MISSING, Unit, verdict_word};
+use rdsk_model::{CellRecord, Estimate, Op, Record};
+use rdsk_report::{MISSING, Unit};
 use rdsk_units::{Bytes, grouped, printable};
 
 /// Sentences of evidence beside a figure.
 const MAX_EVIDENCE: usize = 24;
-
-/// The cells of one experiment that ran, in the order of the Record.
-pub(super) fn ran(record: &Record, experiment: Experiment) -> impl Iterator<Item = &CellRecord> {
-    record.cells.iter().filter(move |cell| cell.experiment == experiment && metrics::ran(cell))
-}
 
 /// The name of a Record if there are others; safe to show.
 pub(super) fn record_name(subjects: &[Subject<'_, '_>], subject: &Subject<'_, '_>) -> Option<String> {
@@ -32,11 +26,16 @@ pub(super) fn names_of(record: &Record, targets: &[u32]) -> String {
     printable(&rdsk_analysis::words::target_names(record, targets))
 }
 
-/// What tells a series from those of other Records and other targets: `disk a, /dev/sdb`; empty if there are no others.
-pub(super) fn owner(subjects: &[Subject<'_, '_>], subject: &Subject<'_, '_>, cell: &CellRecord) -> String {
-    let record = record_name(subjects, subject);
-    let parts: Vec<String> = [record, target_name(subject.analysis, cell)].into_iter().flatten().collect();
-    parts.join(", ")
+/// What distinguishes a cell from those of other Records and, where the cells have several sets of targets, of others: `disk a, /dev/sdb`;
+/// empty if there are no others.
+pub(super) fn owner(
+    subjects: &[Subject<'_, '_>],
+    subject: &Subject<'_, '_>,
+    cell: &CellRecord,
+    sets: usize,
+) -> String {
+    let targets = (sets > 1).then(|| names_of(subject.analysis, &cell.workload.targets));
+    [record_name(subjects, subject), targets].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// `owner: what`, or one of them where the other is empty.
@@ -67,31 +66,36 @@ pub(super) fn targets_slug(record: &Record, cell: &CellRecord) -> String {
     cell.workload.targets.iter().map(|index| format!("-t{index}")).collect()
 }
 
-/// What the figures of a group are about: the direction, the end of their ids, and of their titles.
+/// What the figures of a group are about: the end of their ids, and of their titles.
+#[derive(Default)]
 pub(super) struct Group {
-    pub(super) op: Op,
     pub(super) slug: String,
+    /// `of 4 KiB on /dev/sdb`; empty where there is no other group.
     pub(super) of: String,
 }
 
 impl Group {
-    /// The direction and the targets of a cell.
+    /// The targets of a cell.
     pub(super) fn of_cell(record: &Record, cell: &CellRecord) -> Self {
-        Self { op: cell.workload.op, slug: targets_slug(record, cell), of: on_target(record, cell) }
+        Self { slug: targets_slug(record, cell), of: on_target(record, cell) }
     }
 
-    /// `align-size-write-t0`: the id of one of its figures.
+    /// `align-size-t0`: the id of one of its figures.
     pub(super) fn id(&self, figure: &str) -> String {
-        format!("{figure}-{}{}", self.op, self.slug)
-    }
-
-    /// `reads of 4 KiB on /dev/sdb`.
-    pub(super) fn what(&self) -> String {
-        format!("{}s{}", self.op, self.of)
+        format!("{figure}{}", self.slug)
     }
 }
 
-/// The verdict of each cell with the requests that its device saw, equal sentences once, under the names of the cells.
+/// What the I/Os of cells are called: `read`, `write`, or `I/O` where there are both.
+pub(super) fn noun<'c>(cells: impl IntoIterator<Item = &'c CellRecord>) -> &'static str {
+    let ops: Vec<Op> = rdsk_analysis::groups::distinct(cells.into_iter().map(|cell| cell.workload.op));
+    match ops[..] {
+        [op] => op.as_str(),
+        _ => "I/O",
+    }
+}
+
+/// What each cell's figure is of, with the requests that its device saw, equal sentences once, under the names of the cells.
 pub(super) fn evidence<'a>(cells: impl IntoIterator<Item = (String, &'a CellRecord)>) -> Vec<String> {
     let said = by_key(cells.into_iter().map(|(name, cell)| (sentence(cell), name)));
     let all = said.len();
@@ -121,17 +125,7 @@ fn sentence(cell: &CellRecord) -> String {
     let reads = metrics::process_bytes(cell, Op::Read).filter(|&bytes| op == Op::Write && bytes > 0);
     let reads = reads.map(|bytes| format!(" These writes made the kernel read {}.", Bytes(bytes).approx()));
     let end = if text.ends_with('.') { "" } else { "." };
-    format!(
-        "{}. {text}{end}{}{}",
-        verdict_word(cell),
-        requests.unwrap_or_default(),
-        reads.unwrap_or_default()
-    )
-}
-
-/// An estimate as a point of a row: its mean along the horizontal axis, in a unit.
-pub(super) fn along_row(row: usize, estimate: Estimate, unit: Unit) -> Point {
-    Point { x: unit.of(estimate.mean), y: row as f64, from: 0.0, interval: interval(estimate, unit) }
+    format!("{text}{end}{}{}", requests.unwrap_or_default(), reads.unwrap_or_default())
 }
 
 /// The interval of an estimate in a unit.
@@ -152,26 +146,9 @@ pub(super) fn size_ticks(sizes: impl IntoIterator<Item = u64>) -> Vec<Tick> {
     sizes.into_iter().map(|size| Tick { at: size as f64, label: Bytes(size).to_string() }).collect()
 }
 
-/// Means of as many neighbours as make the series no longer than `most`, and how many these are.
-pub(super) fn shortened(values: &[u64], most: usize) -> (Vec<f64>, usize) {
-    let each = values.len().div_ceil(most.max(1)).max(1);
-    let mean = |part: &[u64]| part.iter().map(|&value| value as f64).sum::<f64>() / part.len() as f64;
-    // A last part of fewer values would scatter more than the others.
-    (values.chunks(each).filter(|part| part.len() == each).map(mean).collect(), each)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_long_series_keeps_its_mean() {
-        let values: Vec<u64> = (0..3000).collect();
-        let (short, each) = shortened(&values, 1500);
-        assert_eq!((short.len(), each, short[0], short[1499]), (1500, 2, 0.5, 2998.5));
-        assert_eq!(shortened(&[7, 9], 1500), (vec![7.0, 9.0], 1));
-        assert_eq!(shortened(&[], 1500), (Vec::new(), 1));
-    }
 
     #[test]
     fn names_are_joined_where_there_are_two() {

@@ -1,18 +1,19 @@
-//! Direct against buffered: the time of one pass, split into the return of the last call, the close, and the flush until the data
-//! is stable, of one or several Records.
+//! Direct against buffered: the time of one sweep over the same bytes, split into the return of the last call, the close, and the flush
+//! until the data is on disk, of one or several Records.
 
 use super::Subject;
-use super::parts::{along_row, evidence, with_unit};
-use super::rows::{NamedCell, by_label, evidence_of_rows, rows};
+use super::parts::{joined, with_unit};
+use super::rates::{self, Measure};
+use super::rows::{NamedCell, evidence_of_rows, rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::words::list;
 use rdsk_analysis::{metrics, passes};
 use rdsk_model::{CellRecord, Experiment, Op};
-use rdsk_report::{MISSING, Unit, path_column, plus_minus, significant, verdict_word};
+use rdsk_report::{MISSING, Unit, path_column, significant};
 use rdsk_units::Bytes;
 
-/// The times of one pass in ns, each from its start.
+/// The times of one sweep in ns, each from its start.
 struct Times {
     return_ns: f64,
     /// `None` for reads: their data needs no close.
@@ -31,7 +32,7 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     // One unit for all: the longest time decides it.
     let unit = Unit::fit(&Unit::TIMES, longest.reduce(f64::max));
     let plot = Plot::new(
-        Axis::from_zero("time of one pass", unit.name),
+        Axis::from_zero("time", unit.name),
         Axis::rows(timed.iter().map(|(row, _)| row.name())),
         series(&timed, unit),
     );
@@ -40,74 +41,54 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
         .filter(|row| metrics::ran(row.cell) && times(row.cell).is_none())
         .map(NamedCell::name)
         .collect();
-    let cut_short = if untimed.is_empty() {
-        String::new()
-    } else {
-        format!(" No whole pass, and so no bar: {}; their rates are in the next figure.", list(&untimed))
-    };
-    let mut figures = vec![Figure {
-        id: "paths-time".into(),
-        title: "Time of one pass, direct and buffered".into(),
-        shows: format!(
-            "The same bytes on each path. The first part of a bar is the time until the last call returned; writes go on with \
-             the close and with the flush until the data is on stable storage, which is the time that counts.{cut_short}"
+    let cut_short = match untimed.len() {
+        0 => String::new(),
+        _ => format!(
+            " No whole sweep, and so no bar: {}; their rates are in the figure of rates.",
+            list(&untimed)
         ),
-        drawing: Drawing::of(plot, "No pass was completed."),
+    };
+    let times = Figure {
+        id: "paths-time".into(),
+        title: "Time for the same bytes, direct and buffered".into(),
+        shows: format!(
+            "One sweep over the same bytes on each path. The first part of a bar is the time until the last call returned; \
+             writes go on with the close and with the flush until the data is on disk, which is the time that counts.{cut_short}"
+        ),
+        drawing: Drawing::of(plot, "No sweep was completed."),
         table: table(&cells, unit),
         evidence: evidence_of_rows(&cells),
-    }];
-    figures.extend((!untimed.is_empty()).then(|| rates(&cells)));
-    figures
+    };
+    if untimed.is_empty() {
+        return vec![times];
+    }
+    // What all paths have answers: the rate, since some of them did no whole sweep.
+    let paths: Vec<NamedCell<'_>> =
+        cells.iter().map(|row| NamedCell { label: path_and_size(&cells, row), ..row.clone() }).collect();
+    let shows = "The rate over the bytes that each path moved; of writes until they are on disk.";
+    let rates = rates::figure(("paths-rate", "Rate of each path", shows), &paths, Measure::OnDisk);
+    rates.into_iter().chain([times]).collect()
 }
 
-/// The rates of all paths, where not all of them did a whole pass: those of a part of the bytes compare, too.
-fn rates(cells: &[NamedCell<'_>]) -> Figure {
-    let unit = Unit::MIB_PER_S;
-    let ran: Vec<&NamedCell<'_>> = cells.iter().filter(|row| metrics::ran(row.cell)).collect();
-    let series_of = |name: &str, slot: usize, of: &dyn Fn(&CellRecord) -> Option<Point>| {
-        let point = |(place, row): (usize, &&NamedCell<'_>)| Some(Point { y: place as f64, ..of(row.cell)? });
-        let points = ran.iter().enumerate().filter_map(point).collect();
-        Series::new(name, Shape::Bar { slot, slots: 2 }, points)
-    };
-    let returned = |cell: &CellRecord| Some(along_row(0, cell.result.bytes_per_s?, unit));
-    let stable = |cell: &CellRecord| {
-        let rate = metrics::stable_rate(cell).filter(|_| cell.workload.op == Op::Write)?;
-        Some(Point { x: unit.of(rate), y: 0.0, from: 0.0, interval: None })
-    };
-    let all =
-        [series_of("until the last call returned", 0, &returned), series_of("until stable", 1, &stable)];
-    let plot =
-        Plot::new(Axis::from_zero("rate", unit.name), Axis::rows(ran.iter().map(|row| row.name())), all);
-    Figure {
-        id: "paths-rate".into(),
-        title: "Rate of each path".into(),
-        shows: "The rate over the bytes that each path moved, with its 95% interval; writes also until the data is stable."
-            .into(),
-        drawing: Drawing::of(plot, "No path moved any bytes."),
-        table: rate_table(&ran),
-        evidence: evidence(ran.iter().map(|row| (row.name(), row.cell))),
-    }
+/// `direct`, `64 KiB direct` where there are several sizes.
+fn path_and_size(all: &[NamedCell<'_>], row: &NamedCell<'_>) -> String {
+    let bytes = row.cell.workload.block_bytes;
+    let has_sizes = all.iter().any(|other| other.cell.workload.block_bytes != bytes);
+    let size = if has_sizes { format!("{} ", Bytes(bytes)) } else { String::new() };
+    format!("{size}{}", path_column(row.cell))
 }
 
 /// The cells by targets, direction and size; of several Records those of each path together.
 fn named<'s>(subjects: &[Subject<'s, '_>]) -> Vec<NamedCell<'s>> {
     let all = rows(subjects, Experiment::Paths, |_| String::new());
-    let has_sizes = all.iter().any(|row| row.cell.workload.block_bytes != all[0].cell.workload.block_bytes);
-    let label = |cell: &CellRecord| {
-        let size = if has_sizes { format!(" {}", Bytes(cell.workload.block_bytes)) } else { String::new() };
-        format!("{}{size} {}", cell.workload.op, path_column(cell))
-    };
+    let labels: Vec<String> =
+        all.iter().map(|row| format!("{} {}", row.op(), path_and_size(&all, row))).collect();
+    let all = all.into_iter().zip(labels).map(|(row, label)| NamedCell { label, ..row });
     let key = |row: &NamedCell<'_>| (row.owner.clone(), row.cell.workload.op, row.cell.workload.block_bytes);
-    let grouped = by_key(all.into_iter().map(|row| (key(&row), row)));
-    let labelled =
-        grouped.into_iter().flat_map(|(_, rows)| rows).map(|row| NamedCell { label: label(row.cell), ..row });
-    if subjects.len() < 2 {
-        return labelled.collect();
-    }
-    let together = by_label(labelled.collect()).into_iter();
-    together
-        .flat_map(|(label, rows)| rows.into_iter().map(move |row| NamedCell { label: label.clone(), ..row }))
-        .collect()
+    let grouped = by_key(all.map(|row| (key(&row), row))).into_iter().flat_map(|(_, rows)| rows);
+    // Of several Records the cells of each path together.
+    let together = by_key(grouped.map(|row| (row.label.clone(), row)));
+    together.into_iter().flat_map(|(_, rows)| rows).collect()
 }
 
 fn times(cell: &CellRecord) -> Option<Times> {
@@ -120,38 +101,28 @@ fn times(cell: &CellRecord) -> Option<Times> {
     })
 }
 
+/// The parts of all bars, of several results in the colour of each.
 fn series(timed: &[(&NamedCell<'_>, Times)], unit: Unit) -> Vec<Series> {
-    let part = |name: &str, of: &dyn Fn(&Times) -> Option<(f64, f64)>| {
-        let bar = |(row, (_, times)): (usize, &(&NamedCell<'_>, Times))| {
-            let (from, to) = of(times)?;
-            Some(Point { x: unit.of(to), y: row as f64, from: unit.of(from), interval: None })
-        };
-        let points = timed.iter().enumerate().filter_map(bar).collect();
-        Series::new(name, Shape::Bar { slot: 0, slots: 1 }, points)
-    };
     let closed = |times: &Times| times.close_ns.unwrap_or(times.return_ns);
-    let all = [
-        part("until the last call returned", &|times| Some((0.0, times.return_ns))),
-        part("close", &|times| Some((times.return_ns, times.close_ns?))),
-        part("flush until stable", &|times| Some((closed(times), times.stable_ns?))),
-    ];
-    all.into_iter().filter(|series| !series.points.is_empty()).collect()
-}
-
-fn rate_table(rows: &[&NamedCell<'_>]) -> Table {
-    let row = |row: &&NamedCell<'_>| {
-        let cell = row.cell;
-        let stable = metrics::stable_rate(cell).filter(|_| cell.workload.op == Op::Write);
-        vec![
-            row.name(),
-            Unit::MIB_PER_S.figure_or_missing(cell.result.bytes_per_s.map(|rate| rate.mean)),
-            plus_minus(cell.result.bytes_per_s),
-            Unit::MIB_PER_S.figure_or_missing(stable),
-            verdict_word(cell),
-        ]
+    let part = |kind: usize, name: &str, part: &dyn Fn(&Times) -> Option<(f64, f64)>| {
+        let point = |(place, (row, times)): (usize, &(&NamedCell<'_>, Times))| {
+            let (from, to) = part(times)?;
+            let point = Point { x: unit.of(to), y: place as f64, from: unit.of(from), interval: None };
+            let look = row.whose.kind(kind);
+            Some(((look, look.map(|_| row.owner.clone()).unwrap_or_default()), point))
+        };
+        let shape = Shape::Bar { slot: 0, slots: 1 };
+        let by_result = by_key(timed.iter().enumerate().filter_map(point)).into_iter();
+        by_result
+            .map(|((look, owner), points)| Series::new(joined(&owner, name), shape, points).looking(look))
+            .collect::<Vec<_>>()
     };
-    let heads = ["", "rate, MiB/s", "±95%", "until stable, MiB/s", "verdict"];
-    Table::new(heads, rows.iter().map(row))
+    [
+        part(0, "until the last call returned", &|times| Some((0.0, times.return_ns))),
+        part(1, "close", &|times| Some((times.return_ns, times.close_ns?))),
+        part(2, "flush until on disk", &|times| Some((closed(times), times.stable_ns?))),
+    ]
+    .concat()
 }
 
 fn table(rows: &[NamedCell<'_>], unit: Unit) -> Table {
@@ -169,13 +140,14 @@ fn table(rows: &[NamedCell<'_>], unit: Unit) -> Table {
             time(times.as_ref().and_then(|times| times.close_ns)),
             time(times.as_ref().and_then(|times| times.stable_ns)),
             Unit::MIB_PER_S.figure_or_missing(rate),
+            row.texts.margin.clone(),
             Unit::MIB_PER_S.figure_or_missing(stable),
             requests.map_or_else(|| MISSING.into(), significant),
             with_unit(
                 Unit::fit(&Unit::SIZES, metrics::mean_request_bytes(cell, op)),
                 metrics::mean_request_bytes(cell, op),
             ),
-            verdict_word(cell),
+            row.remark.clone(),
         ]
     };
     let unit = unit.name;
@@ -183,12 +155,13 @@ fn table(rows: &[NamedCell<'_>], unit: Unit) -> Table {
         "",
         &format!("return, {unit}"),
         &format!("close, {unit}"),
-        &format!("stable, {unit}"),
+        &format!("on disk, {unit}"),
         "rate, MiB/s",
-        "until stable, MiB/s",
+        "±95%",
+        "until on disk, MiB/s",
         "requests",
         "mean request",
-        "verdict",
+        "remark",
     ];
     Table::new(heads, rows.iter().map(row))
 }

@@ -1,7 +1,7 @@
 //! Latencies by percentile, with an axis that gives every further nine the same room. A percentile without ten I/Os above it is
 //! not drawn.
 
-use super::rows::{NamedCell, evidence_of_rows};
+use super::rows::{NamedCell, evidence_of_rows, looks};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape, Table, Tick};
 use rdsk_model::Latency;
 use rdsk_report::{MISSING, Unit};
@@ -27,7 +27,8 @@ const LABELS: [(f64, &str); 7] = [
 pub(super) fn figure(id: &str, title: &str, rows: &[NamedCell<'_>]) -> Option<Figure> {
     let has_latency = |row: &&NamedCell<'_>| row.cell.result.latency_ns.is_some();
     let rows: Vec<NamedCell<'_>> = rows.iter().filter(has_latency).cloned().collect();
-    let latencies = || rows.iter().filter_map(|row| Some((row.name(), row.cell.result.latency_ns.as_ref()?)));
+    let latencies =
+        || rows.iter().filter_map(|row| Some((row.name_with_op(), row.cell.result.latency_ns.as_ref()?)));
     let lines: Vec<(String, Vec<(f64, f64)>)> =
         latencies().map(|(name, latency)| (name, values(latency))).collect();
     let all = || lines.iter().flat_map(|(_, values)| values);
@@ -39,9 +40,10 @@ pub(super) fn figure(id: &str, title: &str, rows: &[NamedCell<'_>]) -> Option<Fi
     }
     let ticks = LABELS.iter().filter(|(share, _)| *share <= deepest);
     let ticks = ticks.map(|&(share, label)| Tick { at: rarity(share), label: label.into() }).collect();
-    let series = lines.iter().map(|(name, values)| {
+    let looks = looks(&rows.iter().collect::<Vec<_>>());
+    let series = lines.iter().zip(looks).map(|((name, values), look)| {
         let points = values.iter().map(|&(share, ns)| Point::at(rarity(share), unit.of(ns))).collect();
-        Series::new(name.as_str(), Shape::Line, points)
+        Series::new(name.as_str(), Shape::Line, points).looking(look)
     });
     let plot = Plot::new(
         Axis { scale: Scale::Share, ..Axis::log("share of I/Os that are as fast", "") }.with_ticks(ticks),
@@ -124,7 +126,11 @@ mod tests {
         let record = fixtures::run();
         let mut cell = record.cells[0].clone();
         cell.result.latency_ns = None;
-        let row = NamedCell { owner: String::new(), label: "one".into(), cell: &cell };
+        let analysis = rdsk_analysis::Analysis::of(&record);
+        let subjects = [super::super::Subject { name: "", analysis: &analysis }];
+        let mut row = super::super::rows::rows(&subjects, cell.experiment, |_| "one".into()).remove(0);
+        assert!(figure("x", "x", std::slice::from_ref(&row)).is_some());
+        row.cell = &cell;
         assert!(figure("x", "x", &[row]).is_none());
     }
 }

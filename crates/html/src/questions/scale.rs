@@ -1,124 +1,148 @@
 //! Rate over block size: a line for each number of streams, on each set of targets, of one or several Records, and what each target
 //! of a set gave of it.
 
-use super::Subject;
 use super::parts::{evidence, interval, joined, names_of, record_name, size_ticks};
-use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
+use super::rows::{NamedCell, Whose, rows};
+use super::{Subject, sweep};
+use crate::figure::{Axis, Drawing, Figure, Look, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::scale::{Grid, Line, TargetShare};
-use rdsk_analysis::words::{few, list, plural};
-use rdsk_model::{CellRecord, Op};
-use rdsk_report::{MISSING, Unit, or_missing, plus_minus, significant, verdict_word};
+use rdsk_analysis::words::plural;
+use rdsk_model::{CellRecord, Experiment, Op};
+use rdsk_report::{MISSING, Unit, or_missing, plus_minus, remark_of, significant, writes_against_reads};
 use rdsk_units::{Bytes, percent};
 
-/// Clauses about knees, and runs and targets that are named in each.
-const MAX_CLAUSES: usize = 4;
-const MAX_NAMED: usize = 3;
+/// The unit of all rates.
+const UNIT: Unit = Unit::MIB_PER_S;
 
 /// A grid and whose it is.
-type Owned<'s, 'r> = (&'s Subject<'s, 'r>, &'s Grid<'r>);
+struct OwnedGrid<'s, 'r> {
+    subject: &'s Subject<'s, 'r>,
+    grid: &'s Grid<'r>,
+    /// What distinguishes it from the others of the figure; empty where there is none.
+    owner: String,
+    whose: Whose,
+}
 
 pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
-    let grids =
-        subjects.iter().flat_map(|subject| subject.analysis.scale().iter().map(move |grid| (subject, grid)));
-    let by_op = by_key(grids.map(|owned| (owned.1.op, owned)));
-    let of_op = |(op, grids): (Op, Vec<Owned<'_, '_>>)| {
-        [Some(figure(subjects, op, &grids)), by_target(subjects, op, &grids)].into_iter().flatten()
-    };
-    by_op.into_iter().flat_map(of_op).collect()
+    let grids = owned(subjects);
+    if grids.is_empty() {
+        return Vec::new();
+    }
+    let mut figures = vec![most_streams(&grids)];
+    let rows = rows(subjects, Experiment::Scale, |_| String::new());
+    let smallest = rows.iter().map(|row| row.cell.workload.block_bytes).min();
+    let smallest: Vec<NamedCell<'_>> =
+        rows.into_iter().filter(|row| Some(row.cell.workload.block_bytes) == smallest).collect();
+    figures.extend(sweep::figures("scale", &smallest));
+    for (op, grids) in by_key(grids.iter().map(|owned| (owned.grid.op, owned))) {
+        figures.push(by_streams(op, &grids));
+        figures.extend(by_target(subjects, op, &grids));
+    }
+    figures
 }
 
-/// What tells a grid from the others of the figure.
-fn owner(subjects: &[Subject<'_, '_>], (subject, grid): &Owned<'_, '_>) -> String {
-    let record = record_name(subjects, subject);
-    let has_others = subject.analysis.scale().iter().any(|other| other.targets != grid.targets);
-    let targets = has_others.then(|| names_of(subject.analysis, &grid.targets));
-    [record, targets].into_iter().flatten().collect::<Vec<_>>().join(", ")
+fn owned<'s, 'r>(subjects: &'s [Subject<'s, 'r>]) -> Vec<OwnedGrid<'s, 'r>> {
+    let of_subject = |(result, subject): (usize, &'s Subject<'s, 'r>)| {
+        let sets = distinct(subject.analysis.scale().iter().map(|grid| grid.targets.as_slice()));
+        subject.analysis.scale().iter().map(move |grid| {
+            let targets = (sets.len() > 1).then(|| names_of(subject.analysis, &grid.targets));
+            let parts = [record_name(subjects, subject), targets];
+            OwnedGrid {
+                subject,
+                grid,
+                owner: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
+                whose: Whose::new(subjects, result, &grid.targets, &sets),
+            }
+        })
+    };
+    subjects.iter().enumerate().flat_map(of_subject).collect()
 }
 
-fn figure(subjects: &[Subject<'_, '_>], op: Op, grids: &[Owned<'_, '_>]) -> Figure {
-    let lines = || grids.iter().flat_map(|(_, grid)| &grid.lines);
-    let unit = Unit::MIB_PER_S;
-    let name = |owned: &Owned<'_, '_>, streams: u32| {
-        joined(&owner(subjects, owned), &plural(u64::from(streams), "stream"))
-    };
+/// Reads and writes with the most streams, and of a single result with one.
+fn most_streams(grids: &[OwnedGrid<'_, '_>]) -> Figure {
+    let is_alone = distinct(grids.iter().map(|owned| owned.whose.result())).len() == 1;
     let series = grids.iter().flat_map(|owned| {
-        let line = |streams: u32| {
-            let points = owned.1.lines.iter().filter_map(|line| value(line, streams, unit)).collect();
-            Series::new(name(owned, streams), Shape::Line, points)
+        let counts = owned.grid.counts();
+        let most = counts.last().copied();
+        let single = most.filter(|&most| is_alone && most > 1 && counts.contains(&1)).map(|_| 1);
+        let line = |(style, streams): (usize, u32)| {
+            let look = owned.whose.look(owned.grid.op);
+            let points = points_of(owned.grid, streams);
+            let what = format!("{}, {}", owned.grid.op, plural(u64::from(streams), "stream"));
+            let look = Look { style: look.style + style, ..look };
+            Series::new(joined(&owned.owner, &what), Shape::Line, points).looking(Some(look))
         };
-        owned.1.counts().into_iter().map(line).collect::<Vec<_>>()
+        most.map(|most| (0, most)).into_iter().chain(single.map(|one| (2, one))).map(line).collect::<Vec<_>>()
     });
-    let plot = Plot::new(
-        Axis::log("block size", "").with_ticks(size_ticks(lines().map(|line| line.block_bytes))),
-        Axis::from_zero("total rate", unit.name),
+    let all: Vec<&OwnedGrid<'_, '_>> = grids.iter().collect();
+    let directions =
+        if is_alone { writes_against_reads(grids[0].subject.analysis).join(" ") } else { String::new() };
+    let shows = "All streams together while all of them ran, with the 95% interval, for the most streams that were measured.";
+    Figure {
+        id: "scale-rate".into(),
+        title: "Rate over block size, reads and writes".into(),
+        shows: format!("{shows} {directions}").trim().to_owned(),
+        drawing: Drawing::of(rate_plot(&all, series), "No I/O completed."),
+        table: table(&all),
+        evidence: evidence(cells_of(&all)),
+    }
+}
+
+fn rate_plot(grids: &[&OwnedGrid<'_, '_>], series: impl IntoIterator<Item = Series>) -> Plot {
+    let sizes = grids.iter().flat_map(|owned| &owned.grid.lines).map(|line| line.block_bytes);
+    Plot::new(
+        Axis::log("block size", "").with_ticks(size_ticks(sizes)),
+        Axis::from_zero("total rate", UNIT.name),
         series,
-    );
-    let cells = grids.iter().flat_map(|owned| {
-        let whose = owner(subjects, owned);
-        let points = owned.1.lines.iter().flat_map(|line| &line.points);
-        points.map(|point| (joined(&whose, &point.cell.id), point.cell)).collect::<Vec<_>>()
+    )
+}
+
+fn points_of(grid: &Grid<'_>, streams: u32) -> Vec<Point> {
+    grid.lines.iter().filter_map(|line| value(line, streams)).collect()
+}
+
+/// A line for each number of streams of one direction.
+fn by_streams(op: Op, grids: &[&OwnedGrid<'_, '_>]) -> Figure {
+    let counts = distinct(grids.iter().flat_map(|owned| owned.grid.counts()));
+    let series = grids.iter().flat_map(|owned| {
+        let line = |(kind, &streams): (usize, &u32)| {
+            let name = joined(&owned.owner, &plural(u64::from(streams), "stream"));
+            Series::new(name, Shape::Line, points_of(owned.grid, streams)).looking(owned.whose.kind(kind))
+        };
+        counts.iter().enumerate().map(line).collect::<Vec<_>>()
     });
     Figure {
         id: format!("scale-{op}"),
-        title: format!("Rate over block size, {op}"),
-        shows: format!(
-            "The rate of all streams together while all of them ran, with its 95% interval, one line for each number of \
-             streams. {}",
-            knees(subjects, grids)
-        )
-        .trim()
-        .to_owned(),
-        drawing: Drawing::of(plot, "No cell completed."),
-        table: table(subjects, grids, unit),
-        evidence: evidence(cells),
+        title: format!("Rate over block size, {op}s, by number of streams"),
+        shows: "The rate of all streams together while all of them ran, with its 95% interval, one line for each number of \
+                streams."
+            .into(),
+        drawing: Drawing::of(rate_plot(grids, series), "No I/O completed."),
+        table: table(grids),
+        evidence: evidence(cells_of(grids)),
     }
 }
 
-fn value(line: &Line<'_>, streams: u32, unit: Unit) -> Option<Point> {
+/// Every cell with its name.
+fn cells_of<'g>(grids: &[&'g OwnedGrid<'_, '_>]) -> Vec<(String, &'g CellRecord)> {
+    let of_grid = |owned: &&'g OwnedGrid<'_, '_>| {
+        let points = owned.grid.lines.iter().flat_map(|line| &line.points);
+        points.map(|point| (joined(&owned.owner, point.cell.name()), point.cell)).collect::<Vec<_>>()
+    };
+    grids.iter().flat_map(of_grid).collect()
+}
+
+fn value(line: &Line<'_>, streams: u32) -> Option<Point> {
     let rate = line.point(streams)?.cell.result.bytes_per_s?;
-    let point = Point::at(line.block_bytes as f64, unit.of(rate.mean));
-    Some(Point { interval: interval(rate, unit), ..point })
-}
-
-/// Where more streams stop helping: one clause for all runs and targets that show the same.
-fn knees(subjects: &[Subject<'_, '_>], grids: &[Owned<'_, '_>]) -> String {
-    let shown = grids.iter().flat_map(|owned| {
-        let knees =
-            owned.1.lines.iter().filter_map(|line| Some((line.knee.as_ref()?.streams, line.block_bytes)));
-        by_key(knees).into_iter().map(|knee| (knee, owner(subjects, owned)))
-    });
-    let alike = by_key(shown);
-    let clauses = alike.iter().take(MAX_CLAUSES).map(|((streams, blocks), owners)| {
-        let size = |&block: &u64| Bytes(block).to_string();
-        let blocks = match blocks.as_slice() {
-            [first, _, .., last] => format!("{} sizes from {} to {}", blocks.len(), size(first), size(last)),
-            few => list(&few.iter().map(size).collect::<Vec<_>>()),
-        };
-        let whose = if owners.len() == grids.len() {
-            String::new()
-        } else {
-            format!(" ({})", few(owners, MAX_NAMED, "other"))
-        };
-        format!("beyond {} with blocks of {blocks}{whose}", plural(u64::from(*streams), "stream"))
-    });
-    let mut clauses: Vec<String> = clauses.collect();
-    if alike.len() > MAX_CLAUSES {
-        clauses.push(format!(
-            "and {} that rdsk show tells",
-            plural((alike.len() - MAX_CLAUSES) as u64, "other case")
-        ));
-    }
-    if clauses.is_empty() {
-        String::new()
-    } else {
-        format!("More streams gain little {}.", clauses.join("; "))
-    }
+    let point = Point::at(line.block_bytes as f64, UNIT.of(rate.mean));
+    Some(Point { interval: interval(rate, UNIT), ..point })
 }
 
 /// A target's share of a cell: its name with that of its Record, the block size, and the number of streams of all targets.
 struct Share<'s> {
     name: String,
+    look: Option<Look>,
     block_bytes: u64,
     streams: u32,
     share: &'s TargetShare,
@@ -127,9 +151,9 @@ struct Share<'s> {
 }
 
 /// What each target gave with the most streams; `None` where no cell has several targets.
-fn by_target(subjects: &[Subject<'_, '_>], op: Op, grids: &[Owned<'_, '_>]) -> Option<Figure> {
+fn by_target(subjects: &[Subject<'_, '_>], op: Op, grids: &[&OwnedGrid<'_, '_>]) -> Option<Figure> {
     let mut shares: Vec<Share<'_>> = Vec::new();
-    for (subject, grid) in grids.iter().filter(|(_, grid)| grid.targets.len() > 1) {
+    for OwnedGrid { subject, grid, whose, .. } in grids.iter().filter(|owned| owned.grid.targets.len() > 1) {
         let Some(streams) = grid.counts().last().copied() else { continue };
         let record = record_name(subjects, subject).unwrap_or_default();
         // A target of several sets has a line for each.
@@ -140,34 +164,34 @@ fn by_target(subjects: &[Subject<'_, '_>], op: Op, grids: &[Owned<'_, '_>]) -> O
         };
         for (line, point) in grid.lines.iter().filter_map(|line| Some((line, line.point(streams)?))) {
             let ran = point.targets.iter().filter(|_| point.bytes_per_s().is_some());
-            shares.extend(ran.map(|share| Share {
+            shares.extend(ran.enumerate().map(|(kind, share)| Share {
+                look: whose.kind(kind),
                 name: joined(&record, &format!("{}{of_set}", names_of(subject.analysis, &[share.target]))),
                 block_bytes: line.block_bytes,
                 streams,
                 share,
-                cell: (joined(&record, &point.cell.id), point.cell),
+                cell: (joined(&record, point.cell.name()), point.cell),
             }));
         }
     }
     if shares.is_empty() {
         return None;
     }
-    let unit = Unit::MIB_PER_S;
-    let point = |one: &&Share<'_>| Point::at(one.block_bytes as f64, unit.of(one.share.bytes_per_s));
-    let named = by_key(shares.iter().map(|one| (one.name.clone(), one)));
+    let point = |share: &&Share<'_>| Point::at(share.block_bytes as f64, UNIT.of(share.share.bytes_per_s));
+    let named = by_key(shares.iter().map(|share| (share.name.clone(), share)));
     let line = |(name, own): (String, Vec<&Share<'_>>)| {
-        Series::new(name, Shape::Line, own.iter().map(point).collect())
+        Series::new(name, Shape::Line, own.iter().map(point).collect()).looking(own[0].look)
     };
-    let row = |one: &Share<'_>| {
+    let row = |share: &Share<'_>| {
         vec![
-            one.name.clone(),
-            Bytes(one.block_bytes).to_string(),
-            format!("{} of {}", one.share.streams, one.streams),
-            unit.figure(one.share.bytes_per_s),
-            or_missing(one.share.busy_share.map(percent)),
+            share.name.clone(),
+            Bytes(share.block_bytes).to_string(),
+            format!("{} of {}", share.share.streams, share.streams),
+            UNIT.figure(share.share.bytes_per_s),
+            or_missing(share.share.busy_share.map(percent)),
         ]
     };
-    let rate = format!("rate, {}", unit.name);
+    let rate = format!("rate, {}", UNIT.name);
     let heads = ["target", "block size", "streams", &rate, "device busy"];
     Some(Figure {
         id: format!("scale-{op}-targets"),
@@ -176,35 +200,35 @@ fn by_target(subjects: &[Subject<'_, '_>], op: Op, grids: &[Owned<'_, '_>]) -> O
                 to their last end, ramps included."
             .into(),
         drawing: Drawing::Plot(Plot::new(
-Axis::log("block size", "").with_ticks(size_ticks(shares.iter().map(|one| one.block_bytes))),
-Axis::from_zero("rate of the target", unit.name),
+Axis::log("block size", "").with_ticks(size_ticks(shares.iter().map(|share| share.block_bytes))),
+Axis::from_zero("rate of the target", UNIT.name),
 named.into_iter().map(line),
 )),
         table: Table::new(heads, shares.iter().map(row)),
-        evidence: evidence(distinct(shares.iter().map(|one| one.cell.clone()))),
+        evidence: evidence(distinct(shares.iter().map(|share| share.cell.clone()))),
     })
 }
 
-fn table(subjects: &[Subject<'_, '_>], grids: &[Owned<'_, '_>], unit: Unit) -> Table {
+fn table(grids: &[&OwnedGrid<'_, '_>]) -> Table {
+    let has_both = distinct(grids.iter().map(|owned| owned.grid.op)).len() > 1;
     let rows = grids.iter().flat_map(|owned| {
-        let whose = owner(subjects, owned);
-        let points =
-            owned.1.lines.iter().flat_map(|line| line.points.iter().map(|point| (line.block_bytes, point)));
+        let lines = owned.grid.lines.iter();
+        let points = lines.flat_map(|line| line.points.iter().map(|point| (line.block_bytes, point)));
         let row = |(block, point): (u64, &rdsk_analysis::scale::Point<'_>)| {
             let rate = point.cell.result.bytes_per_s;
+            let direction = if has_both { format!("{} ", owned.grid.op) } else { String::new() };
             vec![
-                joined(&whose, &Bytes(block).to_string()),
+                joined(&owned.owner, &format!("{direction}{}", Bytes(block))),
                 point.count().to_string(),
-                rate.map_or_else(|| MISSING.into(), |rate| unit.figure(rate.mean)),
+                rate.map_or_else(|| MISSING.into(), |rate| UNIT.figure(rate.mean)),
                 plus_minus(rate),
                 or_missing(point.speed_up.map(|factor| format!("{}x", significant(factor)))),
                 or_missing(point.fairness.map(|fairness| significant(fairness.jain))),
-                verdict_word(point.cell),
+                remark_of(owned.subject.analysis, point.cell),
             ]
         };
         points.map(row).collect::<Vec<_>>()
     });
-    let rate = format!("rate, {}", unit.name);
-    let heads = ["block size", "streams", &rate, "±95%", "over one stream", "fairness (Jain)", "verdict"];
-    Table::new(heads, rows)
+    let rate = format!("rate, {}", UNIT.name);
+    Table::new(["block size", "streams", &rate, "±95%", "over one stream", "evenness (Jain)", "remark"], rows)
 }

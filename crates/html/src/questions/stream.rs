@@ -1,113 +1,87 @@
-//! One stream, watched by iostat: queue depth and rate over time, with the rows of `iostat -x` as the table, and the latencies. Of
-//! several Records a figure for each mode has a line for each of them.
+//! One stream, watched by iostat: the rate of each mode, then rate and queue depth over time, with the rows of `iostat -x` as a table,
+//! and the latencies. Of several Records a figure over time for each mode has a line for each of them.
 
-use super::parts::{Group, on_target, shortened, slug, targets_slug};
-use super::rows::{NamedCell, bars, by_label, evidence_of_rows, labels, rows};
+use super::parts::{Group, on_target, slug, targets_slug};
+use super::rates::{self, Measure};
+use super::rows::{NamedCell, evidence_of_rows, looks, rows};
 use super::{Subject, percentiles};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::iostat::{COLUMNS, iostat_row};
 use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Experiment};
-use rdsk_report::{MISSING, Unit, mode, plus_minus, significant, verdict_word, which_device};
+use rdsk_report::{MISSING, Unit, mode, significant, which_device};
+use rdsk_stats::median;
 use rdsk_units::Bytes;
 
 const NS_PER_S: f64 = 1e9;
-/// Values of a rate over time; more do not fit on a screen.
-const MAX_RATES: usize = 1500;
-/// Values of a depth over time. Samples jump between whole numbers, and many of them would fill the drawing.
-const MAX_DEPTHS: usize = 300;
+/// A value over time stands for this long at least: the requests of a shorter time come in bursts, which no disk has as its rate.
+const WINDOW_NS: u64 = 50_000_000;
+/// Places of a line over time: of more windows each place has as many, with their median and their range.
+const MAX_PLACES: usize = 150;
 
-/// The figures of one block size in one direction.
-fn request(cell: &CellRecord) -> Group {
-    let block = cell.workload.block_bytes;
-    Group { op: cell.workload.op, slug: format!("-{block}"), of: format!(" of {}", Bytes(block)) }
-}
-
-pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
-    let record = subject.analysis;
-    let cells = rows(&[*subject], Experiment::Stream, mode);
-    let key =
-        |cell: &CellRecord| (cell.workload.targets.clone(), cell.workload.op, cell.workload.block_bytes);
-    let groups =
-        by_key(cells.into_iter().map(|row| (key(row.cell), NamedCell { owner: String::new(), ..row })));
-    let of_group = |(_, rows): (_, Vec<NamedCell<'_>>)| {
-        let first = rows[0].cell;
-        let Group { op, slug, of } = request(first);
-        let slug = slug + &targets_slug(record, first);
-        let group = Group { op, slug, of: of + &on_target(record, first) };
-        let mut figures = vec![depth(&group, &rows), rate(&group, &rows)];
-        figures.extend(latency(&group, &rows));
-        figures
+pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    let all = rows(subjects, Experiment::Stream, mode);
+    let sizes = distinct(all.iter().map(|row| row.cell.workload.block_bytes));
+    let with_size = |row: &NamedCell<'_>| match sizes.len() {
+        0 | 1 => row.label.clone(),
+        _ => format!("{} {}", row.label, Bytes(row.cell.workload.block_bytes)),
     };
-    groups.into_iter().flat_map(of_group).collect()
-}
-
-/// The figures of several Records: the rates of all modes, then each mode over time.
-pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
-    let key = |cell: &CellRecord| (cell.workload.op, cell.workload.block_bytes);
-    let requests =
-        by_key(rows(subjects, Experiment::Stream, mode).into_iter().map(|row| (key(row.cell), row)));
-    let of_request = |(_, rows): (_, Vec<NamedCell<'_>>)| {
-        let group = request(rows[0].cell);
-        let mut figures = vec![means(&group, &rows)];
-        figures.extend(latency(&group, &rows));
-        // The evidence of the first figure says why a mode ran nowhere.
-        let modes = by_label(rows).into_iter();
-        for (mode, rows) in modes.filter(|(_, rows)| rows.iter().any(|row| metrics::ran(row.cell))) {
-            let slug = format!("{}-{}", group.slug, slug(&mode));
-            let group = Group { op: group.op, slug, of: format!("{}, {mode}", group.of) };
-            figures.extend([depth(&group, &rows), rate(&group, &rows)]);
-        }
-        figures
-    };
-    requests.into_iter().flat_map(of_request).collect()
-}
-
-/// The mean rates of all modes, a bar for each Record.
-fn means(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
-    let unit = Unit::MIB_PER_S;
-    let ran: Vec<NamedCell<'_>> = rows.iter().filter(|row| metrics::ran(row.cell)).cloned().collect();
-    let series = bars(&ran, "mean rate", unit, |row| row.cell.result.bytes_per_s);
-    let plot = Plot::new(Axis::from_zero("rate", unit.name), Axis::rows(labels(&ran)), series);
-    Figure {
-        id: group.id("stream-means"),
-        title: format!("Mean rate, {}", group.what()),
-        shows: "The rate over the measured time as the program sees it, with its 95% interval. Buffered writes return before the \
-                device has them; the table has the rate until stable."
-            .into(),
-        drawing: Drawing::of(plot, "No stream completed anything."),
-        table: rates(rows),
-        evidence: evidence_of_rows(rows),
+    let sized: Vec<NamedCell<'_>> =
+        all.iter().map(|row| NamedCell { label: with_size(row), ..row.clone() }).collect();
+    let shows = "One stream on each path; writes until they are on disk.";
+    let means = rates::figure(("stream-rates", "Rate of one stream", shows), &sized, Measure::OnDisk);
+    let mut figures: Vec<Figure> = means.into_iter().collect();
+    for (group, rows) in groups(subjects, all) {
+        figures.extend([rate(&group, &rows), depth(&group, &rows)]);
     }
+    figures.extend(percentiles::figure("stream-latency", "Latency by percentile", &sized));
+    figures
 }
 
-fn latency(group: &Group, rows: &[NamedCell<'_>]) -> Option<Figure> {
-    percentiles::figure(
-        &group.id("stream-latency"),
-        &format!("Latency by percentile, {}", group.what()),
-        rows,
-    )
+/// What has figures over time of its own: each direction, block size and target, and of several Records each mode.
+fn groups<'a>(subjects: &[Subject<'_, '_>], rows: Vec<NamedCell<'a>>) -> Vec<(Group, Vec<NamedCell<'a>>)> {
+    let key = |row: &NamedCell<'_>| {
+        let workload = &row.cell.workload;
+        let (targets, mode) = if subjects.len() > 1 {
+            (Vec::new(), row.label.clone())
+        } else {
+            (workload.targets.clone(), String::new())
+        };
+        (workload.op, workload.block_bytes, targets, mode)
+    };
+    let named = |((op, block, _, mode), rows): ((_, u64, _, String), Vec<NamedCell<'a>>)| {
+        let (mut end, mut what) = (format!("-{op}-{block}"), format!("{op}s of {}", Bytes(block)));
+        if mode.is_empty() {
+            end += &targets_slug(subjects[0].analysis, rows[0].cell);
+            what += &on_target(subjects[0].analysis, rows[0].cell);
+        } else {
+            end += &format!("-{}", slug(&mode));
+            what += &format!(", {mode}");
+        }
+        (Group { slug: end, of: what }, rows)
+    };
+    // The first figure and its evidence say why a mode ran nowhere.
+    let has_run = |(_, rows): &(_, Vec<NamedCell<'_>>)| rows.iter().any(|row| metrics::ran(row.cell));
+    by_key(rows.into_iter().map(|row| (key(&row), row))).into_iter().map(named).filter(has_run).collect()
 }
 
 fn depth(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
-    let line = |row: &NamedCell<'_>| {
-        let device = *metrics::devices(row.cell)?.first()?;
-        let width_ns = device.series_width_ns.filter(|&width| width > 0)? as f64;
-        Some(over_time(row.name(), (&device.in_flight_series, MAX_DEPTHS), width_ns, 1.0))
-    };
-    let plot = Plot::new(
-        Axis::from_zero("time of I/O, visits one after the other", "s"),
-        Axis::from_zero("requests in flight", ""),
-        rows.iter().filter_map(line),
-    );
+    let plot = over_time(rows, Axis::from_zero("requests in flight", ""), |cell| {
+        let device = *metrics::devices(cell)?.first()?;
+        let values: Vec<f64> = device.in_flight_series.iter().map(|&count| count as f64).collect();
+        let width_ns = device.series_width_ns?;
+        // A sample is of an instant: those of a window are its values.
+        let each = in_window(width_ns).max(values.len().div_ceil(MAX_PLACES));
+        Some(course(&values, each, width_ns))
+    });
     Figure {
         id: group.id("stream-depth"),
-        title: format!("Queue depth over time, {}", group.what()),
+        title: format!("Queue depth over time, {}", group.of),
         shows: format!(
-            "Requests in flight at the device, as the kernel counts them, over the time of the I/O{}. The rows below are \
-             those of iostat -x over the same time.",
-            of_means(&plot)
+            "Requests in flight at the device, as the kernel counts them: the line is the median of each window, the band its \
+             range{}. The table has the rows of iostat -x over the same time.",
+            width_in_words(&plot)
         ),
         drawing: Drawing::of(plot, "The queue depth of this device was not sampled."),
         table: iostat(rows),
@@ -116,54 +90,76 @@ fn depth(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
 }
 
 fn rate(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
-    let line = |row: &NamedCell<'_>| {
-        let windows = row.cell.result.windows.as_ref().filter(|windows| windows.width_ns > 0)?;
-        let width_ns = windows.width_ns as f64;
-        Some(over_time(
-            row.name(),
-            (&windows.bytes, MAX_RATES),
-            width_ns,
-            Unit::MIB_PER_S.of(NS_PER_S / width_ns),
-        ))
-    };
-    let plot = Plot::new(
-        Axis::from_zero("time of I/O, visits one after the other", "s"),
-        Axis::from_zero("rate", Unit::MIB_PER_S.name),
-        rows.iter().filter_map(line),
-    );
+    let unit = Unit::MIB_PER_S;
+    let plot = over_time(rows, Axis::from_zero("rate", unit.name), |cell| {
+        let windows = cell.result.windows.as_ref()?;
+        let (rates, width_ns) = window_rates(&windows.bytes, windows.width_ns)?;
+        let rates: Vec<f64> = rates.into_iter().map(|rate| unit.of(rate)).collect();
+        Some(course(&rates, rates.len().div_ceil(MAX_PLACES).max(1), width_ns))
+    });
     Figure {
         id: group.id("stream-rate"),
-        title: format!("Rate over time, {}", group.what()),
+        title: format!("Rate over time, {}", group.of),
         shows: format!(
-            "Bytes completed in each window of time, as the program sees them{}.",
-            of_means(&plot)
+            "Bytes completed over the time of the I/O, in windows of 50 ms at least: the line is their median, the band their \
+             range{}.",
+            width_in_words(&plot)
         ),
         drawing: Drawing::of(
             plot,
-            "The Record has no rate by time: it was saved with --json-compact, or nothing completed.",
+            "The result has no rate by time: it was saved with --json-compact, or the I/O took less than 50 ms.",
         ),
-        table: rates(rows),
+        table: rates_table(rows),
         evidence: evidence_of_rows(rows),
     }
 }
 
-/// One value per sample, each at its end; several samples together where there are very many.
-fn over_time(name: String, (values, most): (&[u64], usize), width_ns: f64, factor: f64) -> Series {
-    let (values, each) = shortened(values, most);
-    let width_s = width_ns * each as f64 / NS_PER_S;
-    let points =
-        (1_u32..).zip(values).map(|(index, value)| Point::at(f64::from(index) * width_s, value * factor));
-    Series::new(name, Shape::Line, points.collect())
+/// A line over the time of the I/O for each cell that has values.
+fn over_time(rows: &[NamedCell<'_>], y: Axis, points: impl Fn(&CellRecord) -> Option<Vec<Point>>) -> Plot {
+    let looks = looks(&rows.iter().collect::<Vec<_>>());
+    let line = |(row, look): (&NamedCell<'_>, _)| {
+        Some(Series::new(row.name(), Shape::Course, points(row.cell)?).looking(look))
+    };
+    let series = rows.iter().zip(looks).filter_map(line);
+    Plot::new(Axis::from_zero("time of I/O, repeats one after the other", "s"), y, series)
 }
 
-/// ` (each value is the mean of 20 ms)`, by the width of the first series.
-fn of_means(plot: &Plot) -> String {
+/// The rates of windows of [`WINDOW_NS`] at least, in bytes per second, and the width of each: whole windows only, since a shorter last
+/// one would scatter more than the others. `None` where there is no whole one.
+///
+/// Of windows of 3 ms, 17 are one of 51 ms.
+fn window_rates(bytes: &[u64], width_ns: u64) -> Option<(Vec<f64>, u64)> {
+    let each = in_window(width_ns);
+    let wide_ns = width_ns * each as u64;
+    let rate = |window: &[u64]| window.iter().sum::<u64>() as f64 * NS_PER_S / wide_ns as f64;
+    let rates: Vec<f64> = bytes.chunks_exact(each).map(rate).collect();
+    (!rates.is_empty() && width_ns > 0).then_some((rates, wide_ns))
+}
+
+/// How many values of a width make a window of [`WINDOW_NS`] at least.
+fn in_window(width_ns: u64) -> usize {
+    usize::try_from(WINDOW_NS.div_ceil(width_ns.max(1))).unwrap_or(usize::MAX).max(1)
+}
+
+/// The median and the range of each so many values, at the end of their time; a last part of fewer is left out.
+fn course(values: &[f64], each: usize, width_ns: u64) -> Vec<Point> {
+    let width_s = width_ns as f64 * each as f64 / NS_PER_S;
+    let place = |(index, part): (u32, &[f64])| {
+        let low = part.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = part.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let middle = Point::at(f64::from(index) * width_s, median(part)?);
+        Some(Point { interval: Some((low, high)), ..middle })
+    };
+    (1_u32..).zip(values.chunks_exact(each.max(1))).filter_map(place).collect()
+}
+
+/// `, of 400 ms or less`, by the first value of each line.
+fn width_in_words(plot: &Plot) -> String {
     let widths = plot.series.iter().filter_map(|series| Some(series.points.first()?.x));
-    let widest = widths.fold(0.0, f64::max);
-    if widest == 0.0 {
-        return String::new();
+    match widths.fold(0.0, f64::max) {
+        0.0 => String::new(),
+        widest => format!("; each value is of {} ms or less", significant(widest * 1e3)),
     }
-    format!(", a value for each {} ms at most", significant(widest * 1e3))
 }
 
 /// The rows of `iostat -x`; columns that are 0 in every row are left out.
@@ -173,42 +169,64 @@ fn iostat(cells: &[NamedCell<'_>]) -> Table {
     let shown: Vec<_> =
         COLUMNS.iter().filter(|(_, figure)| rows.iter().any(|(_, row)| figure(row) != 0.0)).collect();
     let heads = std::iter::once("iostat -x").chain(shown.iter().map(|(name, _)| *name));
-    Table {
-        heads: heads.map(String::from).collect(),
-        rows: rows
-            .iter()
-            .map(|(name, row)| {
-                std::iter::once(name.clone())
-                    .chain(shown.iter().map(|(_, figure)| significant(figure(row))))
-                    .collect()
-            })
-            .collect(),
-        left_out: if rows.is_empty() {
-            "There are no device counters, so there is no row of iostat.".into()
-        } else {
-            let names = distinct(cells.iter().filter_map(|row| which_device(row.cell)));
-            let of_one = names.into_iter().map(|name| format!(" The row is {name}."));
-            format!("Columns that are 0 in every row are left out.{}", of_one.collect::<String>())
-        },
-        is_open: true,
-    }
+    let figures = rows.iter().map(|(name, row)| {
+        std::iter::once(name.clone())
+            .chain(shown.iter().map(|(_, figure)| significant(figure(row))))
+            .collect()
+    });
+    let left_out = if rows.is_empty() {
+        "There are no device counters, so there is no row of iostat.".into()
+    } else {
+        let names = distinct(cells.iter().filter_map(|row| which_device(row.cell)));
+        let of_device = names.into_iter().map(|name| format!(" The row is {name}."));
+        format!("Columns that are 0 in every row are left out.{}", of_device.collect::<String>())
+    };
+    Table { left_out, ..Table::new(heads, figures) }
 }
 
-fn rates(rows: &[NamedCell<'_>]) -> Table {
+fn rates_table(rows: &[NamedCell<'_>]) -> Table {
     let row = |row: &NamedCell<'_>| {
         let cell = row.cell;
         let rate = cell.result.bytes_per_s;
-        let stable = metrics::stable_rate(cell);
         let mean_ns = cell.result.latency_ns.as_ref().and_then(|latency| latency.mean);
         vec![
             row.name(),
             rate.map_or_else(|| MISSING.into(), |rate| Unit::MIB_PER_S.figure(rate.mean)),
-            plus_minus(rate),
-            Unit::MIB_PER_S.figure_or_missing(stable),
+            row.texts.margin.clone(),
+            Unit::MIB_PER_S.figure_or_missing(metrics::stable_rate(cell)),
             Unit::MICROSECONDS.figure_or_missing(mean_ns),
-            verdict_word(cell),
+            row.remark.clone(),
         ]
     };
-    let heads = ["", "rate, MiB/s", "±95%", "until stable, MiB/s", "mean latency, µs", "verdict"];
+    let heads = ["", "rate, MiB/s", "±95%", "until on disk, MiB/s", "mean latency, µs", "remark"];
     Table::new(heads, rows.iter().map(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_50_ms_at_least_and_keep_every_byte() {
+        // 340 windows of 3 ms: 20 of 51 ms.
+        let bytes: Vec<u64> = (0..340).map(|index| if index % 17 == 0 { 51_000 } else { 0 }).collect();
+        let (rates, width_ns) = window_rates(&bytes, 3_000_000).unwrap();
+        assert_eq!((rates.len(), width_ns), (20, 51_000_000));
+        assert!(rates.iter().all(|rate| (rate - 1e6).abs() < 1e-6), "no spikes: {rates:?}");
+        let (wide, width_ns) = window_rates(&[7, 9], 100_000_000).unwrap();
+        assert_eq!((wide, width_ns), (vec![70.0, 90.0], 100_000_000));
+        assert_eq!(window_rates(&[1, 2], 3_000_000), None, "6 ms are no window");
+        assert_eq!(window_rates(&[], 3_000_000), None);
+    }
+
+    #[test]
+    fn a_place_has_the_median_and_the_range_of_its_windows() {
+        let points = course(&[1.0, 9.0, 2.0, 4.0, 4.0, 5.0, 8.0], 3, 50_000_000);
+        let expected = [(0.15, 2.0, (1.0, 9.0)), (0.3, 4.0, (4.0, 5.0))];
+        assert_eq!(points.len(), 2, "the last part is none");
+        for (point, (x, y, range)) in points.iter().zip(expected) {
+            assert!((point.x - x).abs() < 1e-9, "{point:?}");
+            assert_eq!((point.y, point.interval), (y, Some(range)));
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! Chunk and full stripe: what requests cost by size, and at boundaries of each candidate, of one or several Records.
 
 use super::Subject;
-use super::parts::{Group, evidence, joined, owner, ran, size_ticks};
+use super::parts::{Group, evidence, joined, noun, size_ticks};
+use super::rows::{NamedCell, Whose, rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::by_key;
+use rdsk_analysis::metrics;
 use rdsk_analysis::stripe::{BoundaryStep, SizePoint, StripeResult};
 use rdsk_model::{CellRecord, Experiment, Op};
 use rdsk_report::Unit;
@@ -12,44 +14,48 @@ use rdsk_units::{Bytes, percent};
 /// A cell with what was found; the owner is empty if there is no other.
 struct Swept<'s> {
     owner: String,
+    whose: Whose,
     cell: &'s CellRecord,
     result: &'s StripeResult,
 }
 
-pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
-    let analysis = subject.analysis;
-    let of_cell = |swept: Swept<'_>| {
-        both(&Group::of_cell(analysis, swept.cell), &[Swept { owner: String::new(), ..swept }])
-    };
-    swept(&[*subject]).into_iter().flat_map(of_cell).collect()
-}
-
-/// The figures of several Records: one of each kind for each direction.
-pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
-    let by_op = by_key(swept(subjects).into_iter().map(|swept| (swept.cell.workload.op, swept)));
-    let of_op =
-        |(op, all): (Op, Vec<Swept<'_>>)| both(&Group { op, slug: String::new(), of: String::new() }, &all);
-    by_op.into_iter().flat_map(of_op).collect()
+/// Both figures: reads and writes of all results, and of one result for each of its targets.
+pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    let all = swept(subjects);
+    match subjects {
+        [subject] => {
+            let by_targets =
+                by_key(all.into_iter().map(|swept| (swept.cell.workload.targets.clone(), swept)));
+            let of_targets =
+                |(_, all): (_, Vec<Swept<'_>>)| both(&Group::of_cell(subject.analysis, all[0].cell), &all);
+            by_targets.into_iter().flat_map(of_targets).collect()
+        }
+        _ if all.is_empty() => Vec::new(),
+        _ => both(&Group::default(), &all).into(),
+    }
 }
 
 fn both(group: &Group, all: &[Swept<'_>]) -> [Figure; 2] {
     [by_size(group, all), by_offset(group, all)]
 }
 
+/// The cells with their answers. Reads and writes have names of their own where there are both.
 fn swept<'s>(subjects: &[Subject<'s, '_>]) -> Vec<Swept<'s>> {
-    let mut found = Vec::new();
-    for subject in subjects {
-        let cells = ran(subject.analysis, Experiment::Stripe);
-        let one = |cell| {
-            Some(Swept {
-                owner: owner(subjects, subject, cell),
-                cell,
-                result: subject.analysis.stripe(cell)?,
-            })
-        };
-        found.extend(cells.filter_map(one));
-    }
-    found
+    let rows = rows(subjects, Experiment::Stripe, |_| String::new());
+    let has_both = noun(rows.iter().map(|row| row.cell)) == "I/O";
+    let read = |row: NamedCell<'s>| {
+        let result =
+            subjects[row.whose.result()].analysis.stripe(row.cell).filter(|_| metrics::ran(row.cell))?;
+        let owner = if subjects.len() > 1 { row.owner } else { String::new() };
+        let direction = if has_both { row.cell.workload.op.as_str() } else { "" };
+        let owner = [owner.as_str(), direction]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(", ");
+        Some(Swept { owner, whose: row.whose, cell: row.cell, result })
+    };
+    rows.into_iter().filter_map(read).collect()
 }
 
 /// What was found, in a sentence for each.
@@ -95,9 +101,13 @@ fn lines<'s, T: 's>(
     kinds: [Kind<'_, T>; 2],
 ) -> Vec<Series> {
     let of_swept = |swept: &Swept<'s>| {
-        kinds.map(|(name, point)| {
+        let has_both = noun(all.iter().map(|swept| swept.cell)) == "I/O";
+        let direction = if has_both && swept.cell.workload.op == Op::Write { 2 } else { 0 };
+        [0, 1].map(|kind| {
+            let (name, point) = kinds[kind];
             let points = of(swept).iter().filter_map(point).collect();
-            Series::new(joined(&swept.owner, name), Shape::Line, points)
+            let look = swept.whose.kind(direction + kind);
+            Series::new(joined(&swept.owner, name), Shape::Line, points).looking(look)
         })
     };
     all.iter().flat_map(of_swept).filter(|series| !series.points.is_empty()).collect()
@@ -138,7 +148,7 @@ fn by_size(group: &Group, all: &[Swept<'_>]) -> Figure {
     let heads = ["size, from", aligned, &cost, "others", &cost];
     Figure {
         id: group.id("stripe-size"),
-        title: format!("Cost over size, {}", group.what()),
+        title: format!("Cost over size, {}s{}", noun(all.iter().map(|swept| swept.cell)), group.of),
         shows: format!("The median time of one request by its size, both axes logarithmic. {}", answers(all)),
         drawing: Drawing::of(plot, "No request of these sizes was measured."),
         table: Table::new(heads, rows),
@@ -180,7 +190,7 @@ fn by_offset(group: &Group, all: &[Swept<'_>]) -> Figure {
     let heads = ["odd multiples of", "requests", &starts, &crosses, ""];
     Figure {
         id: group.id("stripe-offset"),
-        title: format!("Cost over offset, {}", group.what()),
+        title: format!("Cost over offset, {}s{}", noun(all.iter().map(|swept| swept.cell)), group.of),
         shows: format!(
             "The median time of small requests at odd multiples of each size: where it steps, two neighbours lie on different \
              members. {}",
@@ -194,8 +204,8 @@ fn by_offset(group: &Group, all: &[Swept<'_>]) -> Figure {
 
 /// What the answer rests on.
 fn reasons(swept: &Swept<'_>) -> Vec<String> {
-    let Swept { owner, cell, result } = swept;
-    let mut lines = evidence([(joined(owner, &cell.id), *cell)]);
+    let Swept { owner, cell, result, .. } = swept;
+    let mut lines = evidence([(joined(owner, cell.name()), *cell)]);
     let how = if result.described.is_some() { "Kernel" } else { "Timed" };
     let reasons = result.evidence.iter().map(|reason| format!("{how}: {reason}."));
     lines.extend(reasons.map(|line| rdsk_units::printable(&joined(owner, &line))));

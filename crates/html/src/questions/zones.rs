@@ -1,98 +1,161 @@
-//! Speed by position: a cloud with a dot for each I/O, the zones and bands that were found in it, the level of each pass, and the
-//! medians of all block sizes, targets and Records over each other.
+//! Speed by position: the rate of all block sizes, targets and Records with the access times, a cloud with a dot for each I/O, the zones
+//! and bands that were found in it, and the rate of each sweep.
 
 use super::Subject;
-use super::parts::{evidence, joined, names_of, on_target, owner, ran, slug, targets_slug};
-use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
-use rdsk_analysis::Analysis;
-use rdsk_analysis::groups::by_key;
-use rdsk_analysis::zones::{LatencyBand, MIN_SHARE, Position, Steps, Zone, Zones};
+use super::parts::{evidence, names_of, noun, on_target, slug, targets_slug};
+use super::rows::{NamedCell, looks, rows};
+use crate::figure::{Axis, Drawing, Figure, Look, Plot, Point, Series, Shape, Table, Tick};
+use rdsk_analysis::words::plural;
+use rdsk_analysis::zones::{Position, Steps, Zone, Zones};
+use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Experiment, Op, PointRun};
-use rdsk_report::{Unit, significant, verdict_word};
-use rdsk_stats::median;
-use rdsk_units::{Bytes, Nanos, percent};
+use rdsk_report::{Unit, significant};
+use rdsk_stats::{mean, median};
+use rdsk_units::{Bytes, percent};
 
-/// Values of a line over the positions.
+/// Values of a line over the positions, and I/Os of each where a part of them is in a band of its own.
 const MAX_ON_LINE: usize = 300;
+const MIN_SAMPLES: usize = 64;
+/// Dots of access times, in the grey that no line of few has.
+const MAX_DOTS: usize = 3000;
+const DOTS: Look = Look { color: 8, style: 0 };
 /// Rows of a table of positions.
 const MAX_ROWS: usize = 100;
 
-pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
-    let analysis = subject.analysis;
-    let mut figures = overlay(&[*subject]);
-    for cell in ran(analysis, Experiment::Zones) {
-        let Some(zones) = analysis.zones(cell) else { continue };
-        figures.push(cloud(analysis, cell, zones));
+pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    let cells = read(subjects);
+    if cells.is_empty() {
+        return Vec::new();
     }
-    figures.extend(passes(subject));
+    let mut figures = vec![over_position(&cells)];
+    if let [subject] = subjects {
+        figures.extend(cells.iter().map(|cell| cloud(subject.analysis, cell.row.cell, cell.zones)));
+        figures.extend(sweeps(&cells));
+    }
     figures
 }
 
-/// The medians of each position: one figure per direction, a line per block size, target and Record.
-pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
-    let cells = subjects.iter().flat_map(|subject| {
-        let seen = move |cell| Some((subject, cell, subject.analysis.zones(cell)?));
-        ran(subject.analysis, Experiment::Zones).filter_map(seen)
-    });
-    let by_op = by_key(cells.map(|one| (one.1.workload.op, one)));
-    by_op.into_iter().map(|(op, cells)| medians(subjects, op, &cells)).collect()
+/// A cell with what was found in it.
+struct ReadCell<'s> {
+    row: NamedCell<'s>,
+    zones: &'s Zones,
 }
 
-fn medians(
-    subjects: &[Subject<'_, '_>],
-    op: Op,
-    cells: &[(&Subject<'_, '_>, &CellRecord, &Zones)],
-) -> Figure {
-    let ends = cells.iter().filter_map(|(_, _, zones)| zones.positions.last());
+fn read<'s>(subjects: &[Subject<'s, '_>]) -> Vec<ReadCell<'s>> {
+    let rows = rows(subjects, Experiment::Zones, |cell| Bytes(cell.workload.block_bytes).to_string());
+    let has_both = noun(rows.iter().map(|row| row.cell)) == "I/O";
+    let zones = |row: &NamedCell<'s>| {
+        let analysis = subjects[row.whose.result()].analysis;
+        analysis.zones(row.cell).filter(|_| metrics::ran(row.cell))
+    };
+    let named = |row: NamedCell<'s>| {
+        let zones = zones(&row)?;
+        let label = if has_both { format!("{} {}", row.op(), row.label) } else { row.label.clone() };
+        Some(ReadCell { row: NamedCell { label, ..row }, zones })
+    };
+    rows.into_iter().filter_map(named).collect()
+}
+
+/// The rate along the positions, a line for each cell; of a single result with the time of each of its smallest I/Os as dots.
+fn over_position(cells: &[ReadCell<'_>]) -> Figure {
+    let ends = cells.iter().filter_map(|cell| cell.zones.positions.last());
     let along = unit_along(ends.map(|last| last.offset_bytes));
-    let unit = Unit::fit(&Unit::RATES, cells.iter().map(|(_, _, zones)| zones.median_bytes_per_s));
-    let name = |subject: &Subject<'_, '_>, cell: &CellRecord| {
-        joined(&owner(subjects, subject, cell), &Bytes(cell.workload.block_bytes).to_string())
+    let unit = Unit::fit(&Unit::RATES, cells.iter().map(|cell| cell.zones.median_bytes_per_s));
+    let looks = looks(&cells.iter().map(|cell| &cell.row).collect::<Vec<_>>());
+    let line = |(place, (cell, look)): (usize, (&ReadCell<'_>, Option<Look>))| {
+        let points = course(cell.row.cell, cell.zones, along, unit);
+        let look = look.unwrap_or(Look { color: place, style: 0 });
+        Series::new(cell.row.name(), Shape::Line, points).looking(Some(look))
     };
-    let line = |(subject, cell, zones): &(&Subject<'_, '_>, &CellRecord, &Zones)| {
-        Series::new(name(subject, cell), Shape::Line, course(zones, along, unit))
-    };
-    let row = |(subject, cell, zones): &(&Subject<'_, '_>, &CellRecord, &Zones)| {
+    let row = |ReadCell { row, zones }: &ReadCell<'_>| {
         let ratio = zones.outer_bytes_per_s.zip(zones.inner_bytes_per_s).map(|(outer, inner)| outer / inner);
         vec![
-            name(subject, cell),
+            row.name(),
             zones.passes.to_string(),
             unit.figure_or_missing(zones.outer_bytes_per_s),
             unit.figure_or_missing(zones.inner_bytes_per_s),
-            rdsk_report::or_missing(ratio.map(significant)),
+            rdsk_report::or_missing(ratio.map(|ratio| format!("{}x", significant(ratio)))),
             rdsk_report::or_missing(zones.scatter.map(percent)),
             rdsk_report::or_missing(zones.busy_share.map(percent)),
-            verdict_word(cell),
+            row.remark.clone(),
         ]
     };
-    let rate = format!("outer, {}", unit.name);
-    let inner = format!("inner, {}", unit.name);
-    let heads = ["", "whole passes", &rate, &inner, "ratio", "scatter", "device busy", "verdict"];
-    let plot = Plot::new(
-        Axis::from_zero("position", along.name),
-        Axis::from_zero("median rate", unit.name),
-        cells.iter().map(line),
-    );
+    let (outer, inner) = (format!("outer, {}", unit.name), format!("inner, {}", unit.name));
+    let heads = ["", "whole sweeps", &outer, &inner, "outer over inner", "spread", "device busy", "remark"];
+    let lines: Vec<Series> = cells.iter().zip(looks).enumerate().map(line).collect();
+    let smallest = cells.iter().min_by_key(|cell| (cell.zones.block_bytes, cell.row.op() == Op::Write));
+    let dots = smallest.filter(|cell| cell.row.owner.is_empty()).and_then(|cell| access_times(cell, along));
+    let (position, rate) = (Axis::from_zero("position", along.name), Axis::from_zero("rate", unit.name));
+    let has_bands = cells.iter().any(|cell| cell.zones.latency_bands.is_some());
+    let of_band =
+        if has_bands { " Where a part of the I/Os waits longer, it is bytes over time." } else { "" };
+    let (plot, said) = match dots {
+        None => (Plot::new(position, rate, lines), String::new()),
+        Some((dots, time)) => {
+            let said = format!(" The dots, on the right, are the {}.", dots.name);
+            let right = Axis::from_zero("access time", time.name);
+            (Plot::new(position, rate, std::iter::once(dots).chain(lines)).with_right(right), said)
+        }
+    };
     Figure {
-        id: format!("zones-{op}-medians"),
-        title: format!("Rate over position, {op}: the median of each position"),
-        shows: "One line for each block size: the rate at the median latency of each position; where there are more than 300, the \
-                median of neighbours. Outer is the tenth of the positions with the lowest offsets, inner the tenth with the \
-                highest."
-            .into(),
-        drawing: Drawing::of(plot, "No position was visited."),
+        id: "zones-rate".into(),
+        title: "Rate over position".into(),
+        shows: format!(
+            "A line for each block size: the rate at the usual latency of each position and its neighbours.{of_band}{said} Outer is the \
+             tenth of the positions with the lowest offsets, inner the tenth with the highest."
+        ),
+        drawing: Drawing::of(plot, "No position was read or written."),
         table: Table::new(heads, cells.iter().map(row)),
-        evidence: evidence(cells.iter().map(|(subject, cell, _)| (name(subject, cell), *cell))),
+        evidence: evidence(cells.iter().map(|cell| (cell.row.name_with_op(), cell.row.cell))),
     }
 }
 
-/// The rate over the positions; of very many, the median of as many neighbours as make the line readable.
-fn course(zones: &Zones, along: Unit, unit: Unit) -> Vec<Point> {
-    let each = zones.positions.len().div_ceil(MAX_ON_LINE).max(1);
+/// The time of each I/O at its position, and its unit; of very many, of some evenly chosen ones.
+fn access_times(cell: &ReadCell<'_>, along: Unit) -> Option<(Series, Unit)> {
+    let samples = samples(cell.row.cell)?;
+    let unit = Unit::fit(
+        &Unit::TIMES,
+        rdsk_stats::median(&samples.iter().map(|&(_, ns)| ns as f64).collect::<Vec<_>>()),
+    );
+    let every = samples.len().div_ceil(MAX_DOTS).max(1);
+    let dot = |&(offset, ns): &(u64, u64)| Point::at(along.of(offset as f64), unit.of(ns as f64));
+    let points = samples.iter().step_by(every).map(dot).collect();
+    let which = if every == 1 { String::new() } else { format!(", one of every {every}") };
+    let name = format!("time per {} of {}{which}", cell.row.op(), Bytes(cell.zones.block_bytes));
+    let dots = Series::new(name, Shape::Cloud, points).looking(Some(DOTS));
+    Some((Series { is_right: true, ..dots }, unit))
+}
+
+/// The offset and the latency in ns of each I/O, by offset.
+fn samples(cell: &CellRecord) -> Option<Vec<(u64, u64)>> {
+    let places = cell.workload.points.as_ref()?;
+    let of_run = |run: &PointRun| {
+        let latencies = run.order.iter().zip(&run.latency_ns);
+        let sample =
+            |(&place, &ns): (&u32, &u64)| Some((*places.offset_bytes.get(place as usize)?, ns.max(1)));
+        latencies.filter_map(sample).collect::<Vec<_>>()
+    };
+    let mut samples: Vec<(u64, u64)> = cell.result.points.iter().flat_map(of_run).collect();
+    samples.sort_unstable();
+    (!samples.is_empty()).then_some(samples)
+}
+
+/// The rate over the positions: that of the median latency of each, and of very many of as many neighbours as make the line readable.
+/// Where the latencies have bands it is their bytes over their time: a median would hop from band to band, and each of them is a
+/// rate that the device does not keep up.
+fn course(cell: &CellRecord, zones: &Zones, along: Unit, unit: Unit) -> Vec<Point> {
+    let Some(samples) = samples(cell) else { return Vec::new() };
+    let has_bands = zones.latency_bands.is_some();
+    let needed = if has_bands { MIN_SAMPLES.div_ceil(cell.result.points.len().max(1)) } else { 1 };
+    let each = zones.positions.len().div_ceil(MAX_ON_LINE).max(needed).max(1);
     let point = |part: &[Position]| {
-        let rates: Vec<f64> = part.iter().map(|position| position.bytes_per_s(zones.block_bytes)).collect();
-        let middle = part.get(part.len() / 2)?;
-        Some(Point::at(along.of(middle.offset_bytes as f64), unit.of(median(&rates)?)))
+        let (first, last) = (part.first()?.offset_bytes, part.last()?.offset_bytes);
+        let from = samples.partition_point(|&(offset, _)| offset < first);
+        let to = samples.partition_point(|&(offset, _)| offset <= last);
+        let latencies: Vec<f64> = samples[from..to].iter().map(|&(_, ns)| ns as f64).collect();
+        let usual_ns = if has_bands { mean(&latencies) } else { median(&latencies) }?;
+        let rate = zones.block_bytes as f64 * 1e9 / usual_ns;
+        Some(Point::at(along.of(part[part.len() / 2].offset_bytes as f64), unit.of(rate)))
     };
     zones.positions.chunks(each).filter_map(point).collect()
 }
@@ -115,14 +178,12 @@ fn cloud(analysis: &Analysis<'_>, cell: &CellRecord, zones: &Zones) -> Figure {
         id: format!("zones-{op}-{}{}", slug(&block.to_string()), targets_slug(analysis, cell)),
         title: format!("Rate over position, {op}s of {block}{}", on_target(analysis, cell)),
         shows: format!(
-            "A dot for each of {} I/Os in {} at {}. {}{}",
+            "A dot for each of {} I/Os in {} over {}; a line for each zone that the sweeps show.",
             rdsk_units::grouped(dots as u64),
-            rdsk_analysis::words::plural(cell.result.points.len() as u64, "pass").replace("passs", "passes"),
-            rdsk_analysis::words::plural(zones.positions.len() as u64, "position"),
-            zones_in_words(zones),
-            bands_in_words(zones),
+            plural(cell.result.points.len() as u64, "sweep"),
+            plural(zones.positions.len() as u64, "position"),
         ),
-        drawing: Drawing::of(plot, "No position was visited."),
+        drawing: Drawing::of(plot, "No position was read or written."),
         table: positions(zones, along, unit),
         evidence: evidence_of_cell(analysis, cell),
     }
@@ -141,10 +202,10 @@ fn dots(cell: &CellRecord, pass: usize, run: &PointRun, along: Unit, unit: Unit)
         Some(Point::at(along.of(offset as f64), unit.of(rate)))
     };
     let points = run.order.iter().zip(&run.latency_ns).filter_map(dot).collect();
-    Series { legend: "one I/O".into(), ..Series::new(format!("pass {pass}"), Shape::Cloud, points) }
+    Series { legend: "one I/O".into(), ..Series::new(format!("sweep {pass}"), Shape::Cloud, points) }
 }
 
-/// The rate of each zone, where the passes show zones. A band has no line: its distance is from the
+/// The rate of each zone, where the sweeps show zones. A band has no line: its distance is from the
 /// main mode, which is not the median.
 fn levels(zones: &Zones, along: Unit, unit: Unit) -> Option<Series> {
     let has_zones = zones.steps == Steps::Shown || zones.steps == Steps::OfOnePass;
@@ -154,40 +215,6 @@ fn levels(zones: &Zones, along: Unit, unit: Unit) -> Option<Series> {
     };
     let points = zones.zones.iter().flat_map(piece).collect();
     has_zones.then(|| Series::new("median of each zone", Shape::Level, points))
-}
-
-/// `7.4 ms later`: a band beside the main line.
-fn distance(band: &LatencyBand) -> String {
-    let distance = Nanos(rdsk_analysis::metrics::whole(band.offset_ns.abs().round()));
-    format!("{distance} {}", if band.offset_ns < 0.0 { "earlier" } else { "later" })
-}
-
-fn zones_in_words(zones: &Zones) -> String {
-    match zones.steps {
-        Steps::Shown => format!("The passes agree on {} zones. ", zones.zones.len()),
-        Steps::OfOnePass => {
-            format!(
-                "The one pass shows {} levels; a change with time would look the same. ",
-                zones.zones.len()
-            )
-        }
-        Steps::None => "The passes show no steps between zones. ".into(),
-        Steps::Shared => {
-            "The medians have steps, which are not told from the work of other programs meanwhile. ".into()
-        }
-        Steps::Untold => {
-            "The medians have steps, which these passes cannot tell from a change with time. ".into()
-        }
-    }
-}
-
-fn bands_in_words(zones: &Zones) -> String {
-    let Some(found) = &zones.latency_bands else {
-        return format!("No band beside the main line holds {} of the I/Os or more.", percent(MIN_SHARE));
-    };
-    let band = |band: &LatencyBand| format!("{} of the I/Os end {}", percent(band.share), distance(band));
-    let bands: Vec<String> = found.bands.iter().map(band).collect();
-    format!("Beside the main line {}: {}.", rdsk_analysis::words::list(&bands), found.cause.word())
 }
 
 /// Median and worst rate of each position, or of some evenly chosen ones.
@@ -209,22 +236,46 @@ fn positions(zones: &Zones, along: Unit, unit: Unit) -> Table {
     let left_out = if every == 1 {
         String::new()
     } else {
-        format!("One of every {every} positions is listed; the JSON of the Record has all of them.")
+        format!("One of every {every} positions is listed; the JSON of the result has all of them.")
     };
     let rows = zones.positions.iter().step_by(every).map(row).collect();
-    Table { heads: heads.to_vec(), rows, left_out, ..Table::default() }
+    Table { heads: heads.to_vec(), rows, left_out }
 }
 
-/// The median rate of each pass: one figure per direction, a line for each block size and target with more than one pass.
-fn passes(subject: &Subject<'_, '_>) -> Vec<Figure> {
-    let seen = |cell| Some((cell, pass_rates(cell)?));
-    let cells = ran(subject.analysis, Experiment::Zones).filter_map(seen);
-    let by_op = by_key(cells.map(|one| (one.0.workload.op, one)));
-    by_op.into_iter().map(|(op, cells)| passes_of(subject, op, &cells)).collect()
+/// The median rate of each sweep, a line for each block size, direction and target with more than one; `None` where there is none.
+fn sweeps(cells: &[ReadCell<'_>]) -> Option<Figure> {
+    let lines: Vec<(&ReadCell<'_>, Vec<f64>)> =
+        cells.iter().filter_map(|cell| Some((cell, sweep_rates(cell.row.cell)?))).collect();
+    let unit = Unit::fit(&Unit::RATES, lines.iter().flat_map(|(_, rates)| rates.iter().copied()));
+    let line = |(cell, rates): &(&ReadCell<'_>, Vec<f64>)| {
+        let points = (1_u32..).zip(rates).map(|(sweep, &rate)| Point::at(f64::from(sweep), unit.of(rate)));
+        Series::new(cell.row.name(), Shape::Line, points.collect())
+    };
+    let most = lines.iter().map(|(_, rates)| rates.len()).max()?;
+    let tick = |sweep: u32| Tick { at: f64::from(sweep), label: sweep.to_string() };
+    let heads = lines.iter().map(|(cell, _)| format!("{}, {}", cell.row.name(), unit.name));
+    let row = |sweep: usize| {
+        let rates = lines.iter().map(|(_, rates)| unit.figure_or_missing(rates.get(sweep).copied()));
+        std::iter::once((sweep + 1).to_string()).chain(rates).collect()
+    };
+    Some(Figure {
+        id: "zones-sweeps".into(),
+        title: "Rate of each sweep".into(),
+        shows: "The median rate over all positions, sweep by sweep: a line that rises or falls is a change with time, not with \
+                position."
+            .into(),
+        drawing: Drawing::Plot(Plot::new(
+            Axis::from_zero("sweep", "").with_ticks((1_u32..).take(most).map(tick).collect()),
+            Axis::from_zero("median rate", unit.name),
+            lines.iter().map(line),
+        )),
+        table: Table::new(std::iter::once("sweep".to_owned()).chain(heads), (0..most).map(row)),
+        evidence: evidence(lines.iter().map(|(cell, _)| (cell.row.name_with_op(), cell.row.cell))),
+    })
 }
 
-/// Bytes per second at the median latency of each pass; `None` with fewer than two.
-fn pass_rates(cell: &CellRecord) -> Option<Vec<f64>> {
+/// Bytes per second at the median latency of each sweep; `None` with fewer than two.
+fn sweep_rates(cell: &CellRecord) -> Option<Vec<f64>> {
     let block = cell.workload.block_bytes as f64;
     let rate = |run: &PointRun| {
         let rates: Vec<f64> = run.latency_ns.iter().map(|&ns| block * 1e9 / ns.max(1) as f64).collect();
@@ -232,37 +283,4 @@ fn pass_rates(cell: &CellRecord) -> Option<Vec<f64>> {
     };
     let rates: Vec<f64> = cell.result.points.iter().filter_map(rate).collect();
     (rates.len() > 1).then_some(rates)
-}
-
-fn passes_of(subject: &Subject<'_, '_>, op: Op, cells: &[(&CellRecord, Vec<f64>)]) -> Figure {
-    let unit = Unit::fit(&Unit::RATES, cells.iter().flat_map(|(_, rates)| rates.iter().copied()));
-    let name = |cell: &CellRecord| {
-        joined(&owner(&[*subject], subject, cell), &Bytes(cell.workload.block_bytes).to_string())
-    };
-    let line = |(cell, rates): &(&CellRecord, Vec<f64>)| {
-        let points = (1_u32..).zip(rates).map(|(pass, &rate)| Point::at(f64::from(pass), unit.of(rate)));
-        Series::new(name(cell), Shape::Line, points.collect())
-    };
-    let most = cells.iter().map(|(_, rates)| rates.len()).max().unwrap_or(0);
-    let ticks =
-        (1_u32..).take(most).map(|pass| crate::figure::Tick { at: f64::from(pass), label: pass.to_string() });
-    let heads = cells.iter().map(|(cell, _)| format!("{}, {}", name(cell), unit.name));
-    let row = |pass: usize| {
-        let rates = cells.iter().map(|(_, rates)| unit.figure_or_missing(rates.get(pass).copied()));
-        std::iter::once((pass + 1).to_string()).chain(rates).collect()
-    };
-    Figure {
-        id: format!("zones-{op}-passes"),
-        title: format!("Rate of each pass, {op}"),
-        shows: "The median rate over all positions, pass by pass, one line for each block size: a line that rises or falls is a \
-                change with time, not with position."
-            .into(),
-        drawing: Drawing::Plot(Plot::new(
-Axis::from_zero("pass", "").with_ticks(ticks.collect()),
-Axis::from_zero("median rate", unit.name),
-cells.iter().map(line),
-)),
-        table: Table::new(std::iter::once("pass".to_owned()).chain(heads), (0..most).map(row)),
-        evidence: cells.iter().flat_map(|(cell, _)| evidence_of_cell(subject.analysis, cell)).collect(),
-    }
 }

@@ -46,7 +46,7 @@ fn capabilities(directory: &Path) -> Value {
 }
 
 impl Chromium {
-    /// Starts a browser, tells it that there is no network, and opens an empty page.
+    /// Starts a browser without a network, and opens an empty page.
     ///
     /// # Panics
     /// When none of several attempts gives one that answers.
@@ -92,7 +92,7 @@ impl Chromium {
         self.devtools(command, parameters).unwrap_or_else(|error| panic!("chromium: {command}: {error}"))
     }
 
-    /// Opens a page and waits until it is loaded; what an earlier page told is forgotten.
+    /// Opens a page and waits until it is loaded; what an earlier page said is forgotten.
     pub(crate) fn open(&mut self, page: &Path) {
         self.complaints();
         self.requests();
@@ -108,7 +108,7 @@ impl Chromium {
     }
 
     /// Everything that went wrong on the page since it was opened or this was asked: errors, warnings, what its policy refused,
-    /// and dialogs that nobody asked for.
+    /// and dialogs that were not requested.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         self.painted();
         self.listen();
@@ -210,6 +210,11 @@ impl Chromium {
         let whole = json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": 1 });
         let parameters = json!({ "format": "png", "captureBeyondViewport": true, "clip": whole });
         bytes(&self.done("Page.captureScreenshot", parameters))
+    }
+
+    /// What the window shows, as PNG.
+    pub(crate) fn first_screen(&mut self) -> Vec<u8> {
+        bytes(&self.done("Page.captureScreenshot", json!({ "format": "png" })))
     }
 
     /// What the browser would print, as PDF.

@@ -34,7 +34,7 @@ fn run() -> Record {
     let mut record = fixtures::run();
     record.copies = vec![fixtures::copies::to_file(&[100_000_000, 120_000_000])];
     record.findings = vec![Finding {
-        code: "few-samples".into(),
+        code: "made-up".into(),
         severity: Severity::Uncertain,
         title: "too few samples: 2 cells".into(),
         text: "These cells ended with a wide interval.".into(),

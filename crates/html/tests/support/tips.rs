@@ -4,24 +4,26 @@ use rdsk_html::{Axis, Plot, Point, Scale, Series, Shape};
 
 /// The text of every value of a plot.
 pub(crate) fn all(plot: &Plot) -> Vec<String> {
-    let of_series =
-        |series| series_points(series).map(move |point| text(plot, series, point)).collect::<Vec<_>>();
+    let of_series = |series: &Series| -> Vec<String> {
+        let labels = series.labels.iter().map(Some).chain(std::iter::repeat(None));
+        series.points.iter().zip(labels).map(|(point, label)| text(plot, series, point, label)).collect()
+    };
     plot.series.iter().flat_map(of_series).collect()
 }
 
-fn series_points(series: &Series) -> impl Iterator<Item = &Point> {
-    series.points.iter()
-}
-
-fn text(plot: &Plot, series: &Series, point: &Point) -> String {
+fn text(plot: &Plot, series: &Series, point: &Point, label: Option<&String>) -> String {
     let has_rows = plot.y.scale == Scale::Rows;
-    let measured = if has_rows { &plot.x } else { &plot.y };
-    let (x, y) = (kept(&plot.x, point.x), kept(&plot.y, point.y));
+    let measured = if has_rows { &plot.x } else { plot.y_of(series) };
+    let (x, y) = (kept(&plot.x, point.x), kept(plot.y_of(series), point.y));
     let mut lines = if has_rows {
         vec![named(&plot.y, y), series.name.clone()]
     } else {
         vec![series.name.clone(), format!("{}: {}", plot.x.title, named(&plot.x, x))]
     };
+    if let Some(label) = label {
+        lines.push(label.clone());
+        return lines.join("\n");
+    }
     match series.shape {
         Shape::Bar { .. } if point.from > 0.0 => {
             let from = kept(&plot.x, point.from);
@@ -30,7 +32,8 @@ fn text(plot: &Plot, series: &Series, point: &Point) -> String {
         _ => lines.push(format!("{}: {}", measured.title, named(measured, if has_rows { x } else { y }))),
     }
     if let Some((low, high)) = point.interval {
-        lines.push(format!("95% interval: {} to {}", digits(five(low)), named(measured, five(high))));
+        let what = if series.shape == Shape::Course { "range" } else { "95% interval" };
+        lines.push(format!("{what}: {} to {}", digits(five(low)), named(measured, five(high))));
     }
     lines.join("\n")
 }

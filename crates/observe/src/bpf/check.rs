@@ -127,7 +127,7 @@ fn completed_between(before: &[Option<DiskStat>], after: &[Option<DiskStat>], de
 }
 
 /// Bios that others may have had under way when counting began, whose ends are no loss: as many as the kernel had in flight just
-/// after, and those that it ended around that moment. When a bio was made nothing tells, when a request was the programs look at.
+/// after, and those that it ended around that moment. When a bio was made nothing says, when a request was the programs look at.
 fn earlier_bios(ended: &Ended, device: usize) -> u64 {
     let in_flight = ended.stats[0].get(device).copied().flatten().map_or(0, |stat| stat.in_flight);
     in_flight.saturating_add(completed_between(&ended.just_before[0], &ended.stats[0], device))
@@ -249,7 +249,7 @@ mod tests {
         );
     }
 
-    /// 40 plain writes and ten that ask for a flush before their data: the device mapper counts 60, whoever else it is 50. What is more
+    /// 40 plain writes and ten that ask for a flush before their data: the device mapper counts 60, whatever else it is 50. What is more
     /// than these was missed.
     #[test]
     fn a_flush_before_the_data_is_counted_too_where_a_device_is_mapped() {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     /// Others' I/O that was under way when counting began ends unseen, and that is no loss. Of a bio only the kernel's own number of those
-    /// in flight tells; of a request the programs know.
+    /// in flight says; of a request the programs know.
     #[test]
     fn what_began_before_counting_is_not_lost() {
         let whole = Duration::from_secs(1);

@@ -20,7 +20,7 @@ const SCHEDULER_TAGS: u32 = 2048;
 
 impl BlockDevice {
     /// The device with this directory in sysfs; `None` if it is none.
-    pub fn of(directory: &Path) -> Option<Self> {
+    pub fn read(directory: &Path) -> Option<Self> {
         let number = read_number(&directory.join("dev"))?;
         let is_partition = directory.join("partition").exists();
         let queues = directory.join(if is_partition { "../mq" } else { "mq" });

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the fields are what their names say")]
 pub enum BpfError {
-    /// Nobody wants it.
+    /// It is not wanted.
     #[error("BPF was not asked for")]
     NotAskedFor,
     /// There is nothing that the programs could count; why, in words.
@@ -33,7 +33,7 @@ pub enum BpfError {
     #[error("Linux {release} is too old for the BPF programs, which need 5.15")]
     OldKernel { release: String },
     /// The kernel's programs see the process by another number than it has itself.
-    #[error("in a PID namespace, as in containers, BPF programs cannot tell whose I/O it is")]
+    #[error("in a PID namespace, as in containers, BPF programs cannot see whose I/O it is")]
     PidNamespace,
     /// The object does not fit this kernel.
     #[error("the BPF programs cannot be loaded")]

@@ -48,7 +48,7 @@ const EVENTS: &[Event] = &[
     // The last one: what is issued from now on is seen to its end.
     event("issue", "block_rq_issue", Serves::Requests),
 ];
-/// Whose bios are told apart from those of other processes.
+/// Whose bios are distinguished from those of other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     /// Those of this process.

@@ -137,7 +137,7 @@ impl Flags {
         self.0 & Self::PREFLUSH != 0
     }
 
-    /// Reads what nobody asked for yet.
+    /// Reads what no call asked for yet.
     pub fn is_read_ahead(self) -> bool {
         self.0 & Self::READ_AHEAD != 0
     }

@@ -70,7 +70,7 @@ pub(super) struct Maps {
 
 impl Maps {
     /// Maps the arrays of programs that were loaded with these sizes.
-    pub(super) fn of(ebpf: &Ebpf, sizes: &Sizes) -> Result<Self, BpfError> {
+    pub(super) fn map(ebpf: &Ebpf, sizes: &Sizes) -> Result<Self, BpfError> {
         let rows = sizes.rows().ok_or(BpfError::TooMany)?;
         let words = [DEVICE_WORDS, COUNTERS, ROW, KIND_WORDS, ORIGIN_WORDS, START_WORDS];
         let mut arrays = Vec::with_capacity(rows.len());

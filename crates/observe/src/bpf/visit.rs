@@ -244,7 +244,7 @@ mod tests {
         counted.bios.iter().filter(|(origin, _)| is_own(origin)).map(|(_, [count, _])| count).sum()
     }
 
-    /// Whether nothing was passed over and nobody else read, so that counts are exact; whatever the visit tells must be true.
+    /// Whether nothing was passed over and no other program read, so that counts are exact; whatever the visit says must be true.
     fn is_exact(attachment: Attachment, driver: Takes, (ended, reads): &(Ended, u64)) -> bool {
         let its = &ended.counted.devices[0];
         let (bpf, sysfs) = by_both(ended, 0, driver).unwrap();
@@ -282,7 +282,7 @@ mod tests {
             let directory = Path::new("/sys/class/block").join(node.file_name().unwrap());
             let flag = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap();
             let file = OpenOptions::new().read(true).custom_flags(flag).open(node).unwrap();
-            let programs = Programs::load(&[BlockDevice::of(&directory).unwrap()]).unwrap();
+            let programs = Programs::load(&[BlockDevice::read(&directory).unwrap()]).unwrap();
             let programs = Arc::new(Mutex::new(programs));
             let stats = Arc::new(vec![StatFile::open(directory.join("stat")).ok()]);
             for attachment in [Attachment::Throughout, Attachment::Windowed, Attachment::Throughout] {

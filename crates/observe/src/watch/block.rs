@@ -49,14 +49,11 @@ impl Since {
 }
 
 impl BlockCounts {
-    /// Counts these devices from now on.
-    ///
-    /// # Errors
-    /// Why that is not possible.
-    pub(super) fn of(names: &[String], sys: &Path) -> Result<Self, BpfError> {
+    /// Counts these devices from now on. Errors: why that is not possible.
+    pub(super) fn load(names: &[String], sys: &Path) -> Result<Self, BpfError> {
         let (mut counted, mut devices) = (Vec::new(), Vec::new());
         for name in names {
-            let device = BlockDevice::of(&block_path(sys, name));
+            let device = BlockDevice::read(&block_path(sys, name));
             if let Some(device) = device.filter(|_| why_unnamed(name, sys).is_none()) {
                 counted.push(name.clone());
                 devices.push(device);
@@ -76,7 +73,7 @@ impl BlockCounts {
         let now = |name: &String| super::read(name, sys).and_then(Result::ok);
         let stats: Vec<Option<DiskStat>> = names.iter().map(now).collect();
         let takes_bios =
-            |name: &str| BlockDevice::of(&block_path(sys, name)).is_some_and(|device| device.queues == 0);
+            |name: &str| BlockDevice::read(&block_path(sys, name)).is_some_and(|device| device.queues == 0);
         let in_flight = |(name, stat): (&String, &Option<DiskStat>)| {
             stat.filter(|_| takes_bios(name)).map_or(0, |stat| stat.in_flight)
         };
@@ -91,10 +88,8 @@ impl BlockCounts {
         raw_in_words(&self.programs)
     }
 
-    /// What was counted since the last call, by device. `stats` are the kernel's counters just before.
-    ///
-    /// # Errors
-    /// Why the maps cannot be read any more.
+    /// What was counted since the last call, by device. `stats` are the kernel's counters just before. Errors: why the maps cannot be read
+    /// any more.
     pub(super) fn growth(&mut self, stats: &Counters) -> Result<BTreeMap<String, BlockActivity>, BpfError> {
         let now = self.programs.snapshot()?;
         self.programs.forget_deepest();
@@ -184,7 +179,7 @@ mod tests {
         let names_them = |name: &str| why_unnamed(name, &sys).is_none();
         assert!(!names_them("nvme0n1") && !names_them("nvme0n1p2"));
         assert!(names_them("sda") && names_them("nvme0c0n1") && names_them("nvme1n1"));
-        let refused = BlockCounts::of(&["nvme0n1".to_owned()], &sys).map(drop);
+        let refused = BlockCounts::load(&["nvme0n1".to_owned()], &sys).map(drop);
         assert_eq!(refused.map_err(|error| error.words()), Err(UNNAMED_NVME.to_owned()));
     }
 
@@ -213,7 +208,7 @@ mod tests {
         are_unnamed(&["md4", "sda"], false);
         fake.set_attribute("md4", "queue/iostats", "0\n");
         are_unnamed(&["md4"], true);
-        let refused = BlockCounts::of(&["bcache7".to_owned()], &sys).map(|_| ());
+        let refused = BlockCounts::load(&["bcache7".to_owned()], &sys).map(|_| ());
         assert!(refused.is_err_and(|why| why.words().starts_with("bios of bcache devices")));
     }
 
@@ -304,8 +299,8 @@ mod tests {
         let name = disk.path().file_name().unwrap().to_str().unwrap().to_owned();
         let (sys, flag) = (Path::new("/sys"), i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap());
         let file = OpenOptions::new().read(true).custom_flags(flag).open(disk.path()).unwrap();
-        let best = BlockCounts::of(std::slice::from_ref(&name), sys).unwrap();
-        let device = BlockDevice::of(&block_path(sys, &name)).unwrap();
+        let best = BlockCounts::load(std::slice::from_ref(&name), sys).unwrap();
+        let device = BlockDevice::read(&block_path(sys, &name)).unwrap();
         let raw =
             BlockCounts::by(Programs::load_as_raw(&[device]).unwrap(), vec![name.clone()], sys).unwrap();
         assert_eq!(best.limit(), None);

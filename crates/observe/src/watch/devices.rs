@@ -48,11 +48,9 @@ pub fn natural(name: &str) -> (String, u64, String) {
     (letters.to_owned(), name[letters.len()..].parse().unwrap_or(0), name.to_owned())
 }
 
-/// The kernel names of the devices that `name` means: a kernel name, a path of a device or a link to one, or the device below the file
-/// or directory of that path; several for one on a btrfs of several devices. `proc` and `sys` are `/proc` and `/sys`.
-///
-/// # Errors
-/// If there is no such path, or no block device below it.
+/// The kernel names of the devices that `name` means: a kernel name, a path of a device or a link to one, or the device below the file or
+/// directory of that path; several for one on a btrfs of several devices. `proc` and `sys` are `/proc` and `/sys`. Errors: if there is no
+/// such path, or no block device below it.
 pub fn devices_of(name: &OsStr, sys: &Path, proc: &Path) -> Result<Vec<String>, ObserveError> {
     if let Some(plain) = name.to_str()
         && !plain.is_empty()
@@ -80,7 +78,7 @@ pub fn devices_of(name: &OsStr, sys: &Path, proc: &Path) -> Result<Vec<String>, 
 /// once; the node of a device that carries none; of a file or directory its own path.
 pub fn flush_places(name: &OsStr, sys: &Path, proc: &Path) -> Vec<PathBuf> {
     let is_device = |path: &Path| {
-        stat(path).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice)
+        stat(path).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice)
     };
     let is_kernel_name = name.to_str().is_some_and(|plain| block_path(sys, plain).join("stat").exists());
     if !is_kernel_name && !is_device(Path::new(name)) {

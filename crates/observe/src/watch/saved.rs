@@ -22,12 +22,9 @@ const OLD_PARTITION: &str =
 /// Drivers whose devices take bios, for which no flush is counted.
 const TAKE_BIOS: [&str; 8] = ["dm-", "md", "zram", "bcache", "drbd", "pmem", "ram", "zd"];
 
-/// What the devices of two trees did in between: those of these names, or without any every whole disk that the later tree
-/// shows to have been used.
-///
-/// # Errors
-/// If a file is missing, empty or no file of the kernel, the second tree is not later than the first, or neither has a device of one
-/// of the names.
+/// What the devices of two trees did in between: those of these names, or without any every whole disk that the later tree shows to have
+/// been used. Errors: if a file is missing, empty or no file of the kernel, the second tree is not later than the first, or neither has a
+/// device of one of the names.
 pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchInterval, ObserveError> {
     let (began, ended) = (uptime(from)?, uptime(to)?);
     let interval_ns = ended
@@ -59,7 +56,7 @@ pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchI
     Ok(WatchInterval { interval_ns, devices: devices.collect() })
 }
 
-/// What a growth of the counters of a device up to these tells, among all devices of the trees: nothing where the kernel prints zeros because
+/// What a growth of the counters of a device up to these says, among all devices of the trees: nothing where the kernel prints zeros because
 /// it does not count.
 fn counted_growth(
     name: &str,
@@ -127,9 +124,9 @@ fn diskstats(tree: &Path) -> Result<Counters, ObserveError> {
         };
         Ok(((*name).to_owned(), counters))
     };
-    let found: Counters =
+    let counters: Counters =
         text.lines().filter(|text| !text.trim().is_empty()).map(line).collect::<Result<_, _>>()?;
-    if found.is_empty() { Err(ObserveError::NoDiskstats { path }) } else { Ok(found) }
+    if counters.is_empty() { Err(ObserveError::NoDiskstats { path }) } else { Ok(counters) }
 }
 
 /// The text of a file; what is no UTF-8 in a name is replaced.

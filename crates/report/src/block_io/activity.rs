@@ -17,7 +17,7 @@ const READS_PER_WRITE: f64 = 0.05;
 /// A mean so near to a power of two is said to be about that: a command's messages are writes, too.
 const NEAR: f64 = 0.02;
 
-/// Lines below the name of the device. `calls` are those of the command that is watched, where the kernel tells them.
+/// Lines below the name of the device. `calls` are those of the command that is watched, where the kernel says them.
 pub(crate) fn draw_activity(page: &mut Page, block: &BlockActivity, calls: Option<&ProcessCalls>) {
     let account = Account::from(block);
     for (lead, kinds) in

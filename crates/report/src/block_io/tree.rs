@@ -6,7 +6,7 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::block_io::Account;
 use rdsk_model::{CountedDevice, Evidence};
 
-/// Devices deeper than this are not drawn; nobody stacks so many.
+/// Devices deeper than this are not drawn; stacks are not so deep.
 const MAX_LEVELS: usize = 8;
 
 /// The tree of one target, as lines without a width of their own; empty where the programs counted nothing of it.

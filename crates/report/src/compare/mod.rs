@@ -139,6 +139,18 @@ fn draw_decision(page: &mut Page, comparing: &Comparing<'_>, pair: &RunPair<'_>,
     }
 }
 
+/// Which of two runs is faster, in how many tests and by how much, and where most; untrusted are the names alone.
+pub fn decision(pair: &RunPair<'_>, base: &str, other: &str) -> String {
+    if pair.cells.is_empty() {
+        return format!("No test of {other} asks what a test of {base} asks: nothing is compared.");
+    }
+    let overall = pair.overall();
+    let biggest = pair
+        .biggest()
+        .map(|(cell, ratio)| decision::biggest(&overall, base, other, &test_words::test(cell.base), ratio));
+    std::iter::once(decision::sentence(&overall, base, other)).chain(biggest).collect::<Vec<_>>().join(" ")
+}
+
 /// `Setup differs: scheduler none → mq-deadline, kernel 6.1 → 7.0 and 2 more.`
 fn setup(differences: &[Difference]) -> Option<String> {
     let is_setup = |one: &&Difference| {
@@ -164,7 +176,7 @@ fn setup(differences: &[Difference]) -> Option<String> {
 fn latencies(pair: &RunPair<'_>, other: &str) -> Option<String> {
     let said = [(Metric::P50, "p50"), (Metric::P99, "p99")].into_iter().filter_map(|(metric, word)| {
         let answers: Vec<Answer> =
-            pair.cells.iter().filter_map(|cell| Some(cell.of(metric)?.answer())).collect();
+            pair.cells.iter().filter_map(|cell| Some(cell.change(metric)?.answer())).collect();
         let count = |wanted: Answer| answers.iter().filter(|&&answer| answer == wanted).count();
         let judged = answers.len() - count(Answer::TooFewData);
         let part = |count: usize, how: &str| (count > 0).then(|| format!("{how} in {count}"));

@@ -13,7 +13,7 @@ const NAME_WIDTH: usize = 28;
 /// Draws the table; nothing where no test has the figure in both runs. A short one has the tests that clearly changed.
 pub(super) fn draw(page: &mut Page, pair: &RunPair<'_>, other: &str, metric: Metric, extent: Extent) {
     let mut rows: Vec<(&CellChange<'_>, &Change)> =
-        pair.cells.iter().filter_map(|cell| Some((cell, cell.of(metric)?))).collect();
+        pair.cells.iter().filter_map(|cell| Some((cell, cell.change(metric)?))).collect();
     if rows.is_empty() {
         return;
     }

@@ -46,7 +46,7 @@ fn draw_runs(page: &mut Page, course: &Course<'_>, unit: Unit) {
     let are_told = course.points.iter().any(|point| point.verdict != Some(VerdictCode::Device));
     let verdict = |point: &Point<'_>| match point.verdict {
         Some(VerdictCode::Device) => String::new(),
-        code => code.map_or("no verdict", VerdictCode::as_str).to_owned(),
+        code => code.map_or("no judgement", VerdictCode::as_str).to_owned(),
     };
     let row = |point: &Point<'_>| {
         let interval = match (point.low, point.high) {

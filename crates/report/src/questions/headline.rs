@@ -1,4 +1,4 @@
-//! The headline: the few figures that everybody wants first, each with its interval, and its verdict if it is not simply
+//! The headline: the few figures wanted first, each with its interval, and its verdict if it is not simply
 //! the device's.
 
 use crate::cells::{self, is_bandwidth, remark, verdict_word};
@@ -77,7 +77,7 @@ fn draw_tables(page: &mut Page, analysis: &Analysis<'_>, all: &[&CellRecord]) {
     cells::draw_whys(page, analysis, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
 }
 
-/// `40.4 ms after 500 ms of rest, 109 × the usual (3 reads)`, for each rest that tells.
+/// `40.4 ms after 500 ms of rest, 109 × the usual (3 reads)`, for each rest that says.
 pub(crate) fn after_idle(cell: &CellRecord) -> Vec<String> {
     let text = |one: Waking| {
         format!(
@@ -166,7 +166,7 @@ fn draw_latency(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord])
 }
 
 /// `random read, 4 KiB, depth 32`; `depth 1.00 of 32` if the queue was not that deep.
-pub fn label(cell: &CellRecord) -> String {
+fn label(cell: &CellRecord) -> String {
     let workload = &cell.workload;
     let block = Bytes(workload.block_bytes);
     let wanted = metrics::wanted_depth(workload);

@@ -14,8 +14,8 @@ mod zones;
 pub use align::place;
 pub use dd::copies;
 pub(crate) use dd::draw as draw_copies;
-pub use headline::label as headline_row;
 pub use paths::column as path_column;
+pub use scale::writes_against_reads;
 pub use stream::mode;
 
 use crate::page::{Page, Tone};

@@ -42,6 +42,13 @@ pub(super) fn of_cell(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     burst.into_iter().chain(word).collect()
 }
 
+/// What the figure of a cell is of, where it is not simply the device's: `RAM (page cache)`, `limited by cgroup`; otherwise empty.
+pub fn remark_of(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let burst = lasting::is_burst(analysis, cell).then(|| "burst".to_owned());
+    let word = not_device::word(analysis, cell).map(|word| letter(&word).1);
+    burst.into_iter().chain(word).collect::<Vec<_>>().join(", ")
+}
+
 /// The letter of a word, and its meaning.
 fn letter(word: &str) -> (char, String) {
     // A second word behind a comma is about the end of the cell.

@@ -1,6 +1,6 @@
 //! What to know: the findings that decide, each with its figure and what to do. It adds nothing to them; `--details` has the others.
 
-use super::{Limits, ranking};
+use super::{LIMITS, Limits, ranking};
 use crate::findings::about;
 use crate::page::{Page, Tone};
 use rdsk_analysis::words::{figure, sentence};
@@ -19,6 +19,12 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
         let tone = if finding.stake() == Stake::Figure { Tone::Warning } else { Tone::Plain };
         page.wordings(tone, BULLET, wordings(record, finding), limits.finding_lines);
     }
+}
+
+/// The bullets where there is room for all of their words.
+pub(crate) fn bullets(record: &Record) -> Vec<String> {
+    let ranked = ranking::ranked(record).into_iter().take(LIMITS[0].findings);
+    ranked.filter_map(|finding| wordings(record, finding).into_iter().next()).collect()
 }
 
 /// The clause with its figure, then the advice: whole, its first part, or none of it.

@@ -8,19 +8,24 @@ use rdsk_analysis::Analysis;
 use rdsk_model::CellRecord;
 use unicode_width::UnicodeWidthStr as _;
 
-/// The texts of one cell, column by column.
+/// The texts of one cell, column by column, each with its unit.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Figures {
-    pub(super) rate: String,
-    /// `±4%`, `unstable`.
-    pub(super) margin: String,
-    pub(super) marks: String,
-    pub(super) p50: String,
-    pub(super) p99: String,
+pub struct RateTexts {
+    /// `2.35 GiB/s` of sequential I/O, `30.6k IOPS` of other; `–` where nothing was measured.
+    pub rate: String,
+    /// `±4%`, `unstable`; empty without an interval.
+    pub margin: String,
+    /// `c`, `bc`: a letter for each thing that the figure is beside the device's; [`crate::remark_of`] says what they mean.
+    pub marks: String,
+    /// `62 µs`, or `–`; empty where no latency was recorded.
+    pub p50: String,
+    /// The same of the slowest hundredth.
+    pub p99: String,
 }
 
-impl Figures {
-    pub(super) fn of(analysis: &Analysis<'_>, cell: &CellRecord) -> Self {
+impl RateTexts {
+    /// Those of a cell.
+    pub fn of(analysis: &Analysis<'_>, cell: &CellRecord) -> Self {
         let means = cell.result.bytes_per_s.zip(cell.result.ops_per_s);
         let percentiles = cell.result.latency_ns.as_ref();
         let time = |ns: Option<u64>| ns.map_or_else(|| MISSING.to_owned(), brief_time);

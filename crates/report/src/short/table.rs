@@ -1,7 +1,7 @@
 //! The headline in a few rows: reads beside writes, or a row per target where there are many. A letter marks each figure that is
 //! not simply the device's, and is explained right below.
 
-use super::row::{Figures, pad, pad_left};
+use super::row::{RateTexts, pad, pad_left};
 use super::{Limits, marks, target_rows};
 use crate::cells::{self, target_name};
 use crate::figures::{MISSING, fio_size};
@@ -56,7 +56,7 @@ fn draw_notes(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord], l
     for wordings in marks::legend(analysis, cells) {
         page.wordings(Tone::Plain, "", wordings, limits.answer_lines.min(LEGEND_LINES));
     }
-    let measured = lasting::measured(analysis, cells, label);
+    let measured = lasting::measured(analysis, cells, workload_label);
     if !measured.is_empty() {
         page.wordings(Tone::Plain, lasting::LEAD, measured, 1);
     }
@@ -74,7 +74,7 @@ struct WorkloadRow<'a> {
 
 impl<'a> WorkloadRow<'a> {
     fn new(first: &CellRecord) -> Self {
-        Self { label: label(first), brief: brief(first), read: None, write: None }
+        Self { label: workload_label(first), brief: brief(first), read: None, write: None }
     }
 
     fn cell(&self, op: Op) -> Option<&'a CellRecord> {
@@ -116,7 +116,7 @@ fn rows<'a>(cells: &[&'a CellRecord]) -> Vec<WorkloadRow<'a>> {
 }
 
 /// `Sequential 1M QD8`, `Random 4K QD1`, `Sync write 4K QD1`: what was asked for, in fio's words.
-pub(super) fn label(cell: &CellRecord) -> String {
+pub fn workload_label(cell: &CellRecord) -> String {
     with_words(cell, ["Sequential", "Random", "Sync write"])
 }
 
@@ -146,18 +146,19 @@ enum Percentiles {
 struct Column {
     head: &'static str,
     /// A row without such a cell is empty.
-    rows: Vec<Figures>,
+    rows: Vec<RateTexts>,
     percentiles: Percentiles,
 }
 
 impl Column {
     fn lines(&self) -> Vec<String> {
-        let widest =
-            |text: fn(&Figures) -> &String| self.rows.iter().map(|row| text(row).width()).max().unwrap_or(0);
+        let widest = |text: fn(&RateTexts) -> &String| {
+            self.rows.iter().map(|row| text(row).width()).max().unwrap_or(0)
+        };
         let rate = widest(|row| &row.rate).max(self.head.width());
         let (margin, marks) = (widest(|row| &row.margin), widest(|row| &row.marks));
         // A column without a single figure takes no room; its place is the other one's.
-        let has = |text: fn(&Figures) -> &String| {
+        let has = |text: fn(&RateTexts) -> &String| {
             self.rows.iter().any(|row| !["", MISSING, "-"].contains(&text(row).as_str()))
         };
         let shown_99 = self.percentiles != Percentiles::Neither && has(|row| &row.p99);
@@ -168,7 +169,7 @@ impl Column {
         };
         let p50 = if shown_50 { widest(|row| &row.p50) } else { 0 };
         let p99 = if shown_99 { widest(|row| &row.p99) } else { 0 };
-        let line = |row: &Figures, head: Option<&str>| {
+        let line = |row: &RateTexts, head: Option<&str>| {
             let first = if head.is_some() { pad(&row.rate, rate) } else { pad_left(&row.rate, rate) };
             let mut text = first;
             for (figure, columns) in [(&row.margin, margin), (&row.marks, marks)] {
@@ -184,11 +185,11 @@ impl Column {
             }
             text
         };
-        let head = Figures {
+        let head = RateTexts {
             rate: self.head.into(),
             p50: if p50 > 0 { "p50".into() } else { String::new() },
             p99: if p99 > 0 { "p99".into() } else { String::new() },
-            ..Figures::default()
+            ..RateTexts::default()
         };
         std::iter::once(line(&head, Some(self.head)))
             .chain(self.rows.iter().map(|row| line(row, None)))
@@ -224,7 +225,7 @@ fn draw_rows(page: &mut Page, analysis: &Analysis<'_>, rows: &[WorkloadRow<'_>],
         head: if op == Op::Read { "READ" } else { "WRITE" },
         rows: rows
             .iter()
-            .map(|row| row.cell(op).map_or_else(Figures::default, |cell| Figures::of(analysis, cell)))
+            .map(|row| row.cell(op).map_or_else(RateTexts::default, |cell| RateTexts::of(analysis, cell)))
             .map(|figures| figures.in_charset(style.charset))
             .collect(),
         percentiles,

@@ -1,7 +1,7 @@
 //! Many targets: a row for each, with one column per workload.
 
 use super::Limits;
-use super::row::{Figures, pad};
+use super::row::{RateTexts, pad};
 use crate::cells::target_name;
 use crate::page::{self, Page};
 use crate::style::Style;
@@ -101,7 +101,7 @@ fn beside(names: &[String], columns: &mut VecDeque<Vec<String>>, width: usize) -
 
 /// `2.35 GiB/s ±3% c`.
 fn rate(analysis: &Analysis<'_>, cell: &CellRecord, style: Style) -> String {
-    let figures = Figures::of(analysis, cell).in_charset(style.charset);
+    let figures = RateTexts::of(analysis, cell).in_charset(style.charset);
     let parts = [figures.rate, figures.margin, figures.marks];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -41,7 +41,7 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
     page.blank();
 }
 
-/// `test file of 1 GiB`; `file` where another program measured and does not tell the size.
+/// `test file of 1 GiB`; `file` where another program measured and does not show the size.
 fn kind(target: &Target) -> String {
     let size = |before: &str| match target.size_bytes {
         0 => String::new(),

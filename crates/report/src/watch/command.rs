@@ -78,7 +78,7 @@ fn may_have_moved(device: &WatchedDevice) -> bool {
     }
 }
 
-/// Whether a device did nothing for the command, as far as calls show it; what kernel threads write may be anybody's.
+/// Whether a device did nothing for the command, as far as calls show it; what kernel threads write may be any program's.
 fn is_of_others(device: &WatchedDevice) -> bool {
     let Some(block) = &device.block else { return false };
     let mut carried = block.bios.iter().filter(|bio| bio.bytes > 0).peekable();

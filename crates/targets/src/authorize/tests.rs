@@ -228,12 +228,12 @@ fn whose_file_it_is_helps_only_where_the_kernel_tells_its_owner() {
         refused(&doubtful, &Permission { destroy: None, overwrite: Overwrite::Allowed }).hint
     };
     let of_another =
-        hint("the kernel tells only its owner whether it is open for writing, and procfs hides some");
+        hint("the kernel shows only its owner whether it is open for writing, and procfs hides some");
     assert_eq!(
         of_another,
         "measure reads, or run as the owner of the file, or as root outside of containers"
     );
-    let silent = hint("its filesystem does not tell whether it is open for writing, and procfs hides some");
+    let silent = hint("its filesystem does not show whether it is open for writing, and procfs hides some");
     assert!(
         silent.ends_with("or run as root outside of containers") && !silent.contains("owner"),
         "{silent}"

@@ -12,7 +12,7 @@ use crate::roots::Roots;
 use crate::space::growth::{Taking, spare_bytes};
 use crate::space::{anew, growing, overlay, thin_pool};
 use crate::uses::open_stat::Inode;
-use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
+use crate::uses::{InUse, ONLY_ITS_OWNER, UseKind};
 use crate::uses::{erofs, exports, file_uses, processes, system_files, twins};
 use crate::{facts, probe};
 use rdsk_model::{Filesystem, Target, TargetKind};
@@ -30,38 +30,38 @@ const READ_UNSEEN: &str = "the kernel says that it is open for reading, where no
 
 /// Examines a directory, in which a test file may be created.
 pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
-    let mut found = Found::default();
-    let machine = Machine::read(roots, &mut found);
+    let mut usage = InUse::default();
+    let machine = Machine::read(roots, &mut usage);
     let failed = |e: rustix::io::Errno| TargetError::from_io(&path, "examined", e.into());
     let (space, dev) = rustix::fs::statvfs(&path)
         .and_then(|space| Ok((space, rustix::fs::stat(&path)?.st_dev)))
         .map_err(failed)?;
     if let Some(why) = overlay::why_in_memory(&machine.mounts, &path) {
-        found.add(UseKind::InMemory, &why);
+        usage.add(UseKind::InMemory, &why);
     }
     let mount = mount_of(&machine.mounts, &path);
     if let Some(mount) = mount.filter(|mount| mount.is_read_only()) {
-        found.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
+        usage.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
     }
     let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     if let Err(errno) = rustix::fs::accessat(rustix::fs::CWD, &path, wanted, rustix::fs::AtFlags::EACCESS) {
-        found.add(UseKind::NotWritable, &errno.to_string());
+        usage.add(UseKind::NotWritable, &errno.to_string());
     } else if let Some(why) = probe::protection(&path) {
         // In an append-only directory a file can be created and not removed.
-        found.add(UseKind::NotWritable, why);
+        usage.add(UseKind::NotWritable, why);
     }
     let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
     let mut growths = Vec::new();
     if let Some(node) = node_below(&path, &machine, mount) {
         refuse_suspended(&path, &machine, node)?;
         let kind = mount.map_or("", |mount| mount.kind.as_str());
-        growths = thin_pool::of_filesystem(&machine, node, kind, None, free_bytes, &mut found);
+        growths = thin_pool::of_filesystem(&machine, node, kind, None, free_bytes, &mut usage);
         let (taking, most_bytes) = thin_pool::allocated_by_filesystem(kind, None, free_bytes);
         growths.extend(growing::below_device(&machine, node, taking, most_bytes));
     }
     let pool_spare_bytes = spare_bytes(&growths);
     growths.extend(growing::of_directory(&machine, &path));
-    found.sort_uses();
+    usage.sort_uses();
     let target = file_target(name, &path, 0, &machine, mount);
     let place = Place::Directory {
         path: path.clone(),
@@ -71,7 +71,7 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
         pool_spare_bytes,
         rewriting: probe::rewriting(&path),
     };
-    Ok(Examined { growths, ..Examined::new(target, path, place, found) })
+    Ok(Examined { growths, ..Examined::new(target, path, place, usage) })
 }
 
 pub(super) fn examine_file(
@@ -84,28 +84,28 @@ pub(super) fn examine_file(
     if meta.len() == 0 {
         return Err(TargetError::Empty { path: shown(&path) });
     }
-    let mut found = Found::default();
-    let machine = Machine::read(roots, &mut found);
+    let mut usage = InUse::default();
+    let machine = Machine::read(roots, &mut usage);
     let mount = mount_of(&machine.mounts, &path);
     let node = node_below(&path, &machine, mount);
     node.map_or(Ok(()), |node| refuse_suspended(&path, &machine, node))?;
-    found.extend(file_uses::find(&machine, &path, (meta.dev(), meta.ino())));
-    if hold == Hold::NotYet && found.uses.is_empty() {
-        twins::find_writers(&machine.roots.proc, &path, &mut found);
+    usage.extend(file_uses::find(&machine, &path, (meta.dev(), meta.ino())));
+    if hold == Hold::NotYet && usage.uses.is_empty() {
+        twins::find_writers(&machine.roots.proc, &path, &mut usage);
     }
-    // Who it is says more than that there is somebody.
-    if hold == Hold::NotYet && found.uses.is_empty() {
+    // Who it is says more than that there is one.
+    if hold == Hold::NotYet && usage.uses.is_empty() {
         let writers = probe::writers(&path);
-        told_by_kernel(&machine, writers, &mut found);
-        if found.uses.is_empty() {
-            opened_by_kernel(&machine, (&path, (meta.dev(), meta.ino())), writers, &mut found);
+        told_by_kernel(&machine, writers, &mut usage);
+        if usage.uses.is_empty() {
+            opened_by_kernel(&machine, (&path, (meta.dev(), meta.ino())), writers, &mut usage);
         }
     }
     if let Some(why) = probe::protection(&path) {
-        found.add(UseKind::NotWritable, why);
+        usage.add(UseKind::NotWritable, why);
     }
-    system_files::find(&machine, &path, meta, &mut found);
-    mmp::find(&machine, &path, FILESYSTEM, "the filesystem in it", &mut found);
+    system_files::find(&machine, &path, meta, &mut usage);
+    mmp::find(&machine, &path, FILESYSTEM, "the filesystem in it", &mut usage);
     let anew = anew::of_target(&machine.mounts, &path, meta);
     let mut growths = growing::of_file(&machine, &path, meta, &anew);
     if let Some(node) = node {
@@ -118,7 +118,7 @@ pub(super) fn examine_file(
             kind,
             Some(meta.len()),
             free_bytes,
-            &mut found,
+            &mut usage,
         ));
         // What is allocated is written in place, except by a filesystem that copies on write.
         let (taking, most_bytes) =
@@ -126,7 +126,7 @@ pub(super) fn examine_file(
         let taking = if taking == Taking::Written { anew.taking } else { taking };
         growths.extend(growing::below_device(&machine, node, taking, most_bytes));
     }
-    found.sort_uses();
+    usage.sort_uses();
     let mut target = file_target(name, &path, meta.len(), &machine, mount);
     target.direct_io = probe::direct_io(&path);
     target.dontcache = probe::dontcache(&path, meta.len());
@@ -134,29 +134,29 @@ pub(super) fn examine_file(
     target.direct_align_bytes = probe::direct_align(&path).or(logical);
     let allocation = probe::allocation_of(&path, 0, meta.len());
     let place = Place::File { dev: meta.dev(), ino: meta.ino() };
-    Ok(Examined { allocation, growths, ..Examined::new(target, path, place, found) })
+    Ok(Examined { allocation, growths, ..Examined::new(target, path, place, usage) })
 }
 
-/// What the kernel says of who has a file open for writing. Where it says nothing, whoever cannot be seen is a doubt.
-fn told_by_kernel(machine: &Machine<'_>, writers: Writers, found: &mut Found) {
+/// What the kernel says of who has a file open for writing. Where it says nothing, a process that cannot be seen is a doubt.
+fn told_by_kernel(machine: &Machine<'_>, writers: Writers, usage: &mut InUse) {
     let silence = match writers {
         Writers::None => return,
         Writers::Some => {
-            return found.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
+            return usage.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
         }
         Writers::MayNotBeAsked => ONLY_ITS_OWNER,
-        Writers::NotAskable => "its filesystem does not tell whether it is open for writing",
+        Writers::NotAskable => "its filesystem does not show whether it is open for writing",
     };
-    file_uses::doubt_unseen(machine, silence, found);
+    file_uses::doubt_unseen(machine, silence, usage);
 }
 
 /// What the kernel itself may have open, by whatever name: a file that a filesystem is mounted from, or that is exported. Where it does
-/// not tell who reads the file, what it has opened by a name that need not lead there now is a doubt.
+/// not say who reads the file, what it has opened by a name that need not lead there now is a doubt.
 fn opened_by_kernel(
     machine: &Machine<'_>,
     (path, inode): (&Path, Inode),
     writers: Writers,
-    found: &mut Found,
+    usage: &mut InUse,
 ) {
     let tells = writers == Writers::None && probe::tells_readers();
     let is_read = tells && probe::has_readers(path);
@@ -168,11 +168,11 @@ fn opened_by_kernel(
             Some(mount) => format!("{READ_UNSEEN}, or {} is mounted from it", mount.shown()),
             None => READ_UNSEEN.to_owned(),
         };
-        return found.add(UseKind::ReadElsewhere, &said);
+        return usage.add(UseKind::ReadElsewhere, &said);
     }
     if !tells || is_shown {
-        exports::doubt_file(machine, inode, found);
-        erofs::doubt(machine, path, inode, found);
+        exports::doubt_file(machine, inode, usage);
+        erofs::doubt(machine, path, inode, usage);
     }
 }
 
@@ -233,14 +233,14 @@ mod tests {
     use crate::tests::Fake;
 
     /// What is found of a file on a machine where every process can be looked at, and on one where procfs hides some.
-    fn found(writers: Writers) -> [Found; 2] {
+    fn usage(writers: Writers) -> [InUse; 2] {
         let hidden = Fake::new();
         fs::remove_dir_all(hidden.path("proc/1")).unwrap();
         [Fake::new(), hidden].map(|fake| {
             fake.with(|machine, _| {
-                let mut found = Found::default();
-                told_by_kernel(machine, writers, &mut found);
-                found
+                let mut usage = InUse::default();
+                told_by_kernel(machine, writers, &mut usage);
+                usage
             })
         })
     }
@@ -250,22 +250,22 @@ mod tests {
         for (writers, words) in [
             (
                 Writers::MayNotBeAsked,
-                "the kernel tells only its owner whether it is open for writing, and procfs hides",
+                "the kernel shows only its owner whether it is open for writing, and procfs hides",
             ),
             (
                 Writers::NotAskable,
-                "its filesystem does not tell whether it is open for writing, and procfs hides",
+                "its filesystem does not show whether it is open for writing, and procfs hides",
             ),
         ] {
-            let [seen, hidden] = found(writers);
+            let [seen, hidden] = usage(writers);
             assert_eq!((seen.uses, seen.doubts), (vec![], vec![]), "{writers:?}");
             assert_eq!(hidden.uses, []);
             assert!(hidden.doubts.len() == 1 && hidden.doubts[0].starts_with(words), "{:?}", hidden.doubts);
         }
-        for one in found(Writers::None) {
+        for one in usage(Writers::None) {
             assert_eq!((one.uses, one.doubts), (vec![], vec![]));
         }
-        for one in found(Writers::Some) {
+        for one in usage(Writers::Some) {
             assert_eq!((one.uses.len(), one.uses[0].kind, one.doubts), (1, UseKind::OpenElsewhere, vec![]));
         }
     }

@@ -1,4 +1,4 @@
-//! Looks for labels on a claimed device that were not there when it was examined: somebody may have made a volume or a filesystem on it
+//! Looks for labels on a claimed device that were not there when it was examined: a program may have made a volume or a filesystem on it
 //! and closed it, which nothing but the label shows. It opens for reading only.
 
 use super::block::{labels_around, node_path};
@@ -6,7 +6,7 @@ use crate::examined::Examined;
 use crate::labels::Label;
 use crate::labels::signature::Signature;
 use crate::machine::{Machine, Node};
-use crate::uses::{Found, UseKind};
+use crate::uses::{InUse, UseKind};
 use crate::{labels, tools};
 use std::fs::File;
 use std::io::Read as _;
@@ -16,24 +16,24 @@ use std::path::Path;
 
 /// Adds a use for each label on the device `node`, its partitions and its disk that is new, and says that it belongs to something or
 /// has a UUID. Partition tables have none in the answer of wipefs, nor do the few bytes that stand for a label by chance.
-pub(super) fn find(machine: &Machine<'_>, node: &Node, examined: &Examined, found: &mut Found) {
+pub(super) fn find(machine: &Machine<'_>, node: &Node, examined: &Examined, usage: &mut InUse) {
     let path = &examined.path;
     let own = match tools::wipefs(&machine.roots.tools, path, &node.name) {
         Ok(own) => own,
-        Err(reason) => return found.doubt(reason),
+        Err(reason) => return usage.doubt(reason),
     };
-    for (of, signature) in labels_around(machine, node, &own, path, found) {
-        let place = node_path(machine, node, of, path);
-        if is_known(examined, (of.name != node.name).then_some(of), &signature)
+    for (labelled, signature) in labels_around(machine, node, &own, path, usage) {
+        let place = node_path(machine, node, labelled, path);
+        if is_known(examined, (labelled.name != node.name).then_some(labelled), &signature)
             || is_among_random_data(&place, &signature)
         {
             continue;
         }
-        if let Some(why) = labels::why_kept(machine, of, &signature) {
-            labels::add(machine, node, Label { of, place, signature: &signature }, &why, found);
+        if let Some(why) = labels::why_kept(machine, labelled, &signature) {
+            labels::add(machine, node, Label { of: labelled, place, signature: &signature }, &why, usage);
         } else if signature.uuid.is_some() {
-            let text = format!("{}{}", signature.text, labels::on(node, of));
-            found.add(UseKind::Relabelled, &text);
+            let text = format!("{}{}", signature.text, labels::on(node, labelled));
+            usage.add(UseKind::Relabelled, &text);
         }
     }
 }
@@ -84,7 +84,7 @@ mod tests {
         format!(r#"{{"signatures":[{}]}}"#, labels.join(","))
     }
 
-    /// What is told of a disk with this answer of wipefs, and of its partition with the other, of which it had an ext4 and a GPT, and
+    /// What is said of a disk with this answer of wipefs, and of its partition with the other, of which it had an ext4 and a GPT, and
     /// the partition a swap space. Its second sector is random.
     fn told(disk: &str, partition: &str) -> Vec<String> {
         let fake = Fake::new().disk("sda", "8:0").disk("sda/sda1", "8:1");
@@ -101,12 +101,12 @@ mod tests {
                 .into_iter()
                 .map(|signature| ("sda1".to_owned(), signature))
                 .collect(),
-            ..Examined::new(Target::default(), fake.path("dev/sda"), place, Found::default())
+            ..Examined::new(Target::default(), fake.path("dev/sda"), place, InUse::default())
         };
-        fake.with(|machine, found| {
-            find(machine, machine.tree.get("sda").unwrap(), &examined, found);
-            assert_eq!(found.doubts, Vec::<String>::new());
-            found.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect()
+        fake.with(|machine, usage| {
+            find(machine, machine.tree.get("sda").unwrap(), &examined, usage);
+            assert_eq!(usage.doubts, Vec::<String>::new());
+            usage.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect()
         })
     }
 
@@ -147,10 +147,10 @@ mod tests {
     fn labels_that_cannot_be_looked_for_are_a_doubt() {
         let fake = Fake::new().disk("sda", "8:0");
         let place = Place::Block { major_minor: DeviceNumber { major: 8, minor: 0 }, attachment: None };
-        let examined = Examined::new(Target::default(), "/dev/sda".into(), place, Found::default());
-        let doubts = fake.with(|machine, found| {
-            find(machine, machine.tree.get("sda").unwrap(), &examined, found);
-            found.doubts.clone()
+        let examined = Examined::new(Target::default(), "/dev/sda".into(), place, InUse::default());
+        let doubts = fake.with(|machine, usage| {
+            find(machine, machine.tree.get("sda").unwrap(), &examined, usage);
+            usage.doubts.clone()
         });
         assert_eq!(doubts, ["wipefs is not installed"]);
     }

@@ -3,7 +3,7 @@
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
 use crate::sim::{Simulated, load_system, split};
-use crate::uses::Found;
+use crate::uses::InUse;
 use rdsk_disk::{DeviceParams, DiskParams, Host, System};
 use rdsk_model::{ArrayFacts, Device, Target, TargetKind};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(super) fn examine(name: &str, rest: &str) -> Result<Examined, TargetError> {
     }
     let target = target(name, &system, lun);
     let place = Place::Sim(Simulated { system: Arc::new(system), lun });
-    Ok(Examined::new(target, PathBuf::from(name), place, Found::default()))
+    Ok(Examined::new(target, PathBuf::from(name), place, InUse::default()))
 }
 
 fn target(name: &str, system: &System, lun: usize) -> Target {

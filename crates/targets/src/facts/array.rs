@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(read(&table, &[]).degraded, None, "without the right to ask the table is unknown");
     }
 
-    /// Devices of multipath-tools are no array, so that this is all that is told of them.
+    /// Devices of multipath-tools are no array, so that this is all that is said of them.
     #[test]
     fn a_failed_path_is_told_at_the_device_and_above_it() {
         let fake = FakeSys::new()

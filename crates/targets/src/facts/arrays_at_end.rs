@@ -4,13 +4,13 @@
 use crate::facts::array::{facts, facts_below};
 use crate::machine::{Machine, Mapper, Node, Tree};
 use crate::roots::Roots;
-use crate::uses::Found;
+use crate::uses::InUse;
 use rdsk_model::{ArrayFacts, Device, Target};
 
 /// The arrays below a target that are in another state than when it was examined; none for a device that is not here any more.
 pub fn arrays_at_end(target: &Target, roots: &Roots) -> Vec<ArrayFacts> {
     let Some(device) = target.device.as_ref().filter(|_| target.stack.len() > 1) else { return Vec::new() };
-    let machine = Machine::read(roots, &mut Found::default());
+    let machine = Machine::read(roots, &mut InUse::default());
     let node = machine.tree.nodes().find(|node| node.number.to_string() == device.major_minor);
     node.map(|node| in_another_state(&machine.tree, node, &machine.mapper, device)).unwrap_or_default()
 }

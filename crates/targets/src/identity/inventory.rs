@@ -25,7 +25,7 @@ impl<'machine> Inventory<'machine> {
         Self { machine, rows, is_available }
     }
 
-    /// Whether somebody has looked at the contents of the devices: udev, or `lsblk` itself.
+    /// Whether a program has looked at the contents of the devices: udev, or `lsblk` itself.
     pub(crate) fn knows_content(&self) -> bool {
         self.rows.values().any(|row| row.fstype.is_some())
     }

@@ -7,23 +7,21 @@ use crate::identity::{self, Inventory};
 use crate::machine::{Machine, Node};
 use crate::roots::Roots;
 use crate::tools::Lsblk;
-use crate::uses::Found;
+use crate::uses::InUse;
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_units::printable;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::PathBuf;
 
-/// The node of the one device that `word` names; `None` if it names no device.
-///
-/// # Errors
-/// If several devices have the name, if it is a kernel name without its path, or if the node is missing.
+/// The node of the one device that `word` names; `None` if it names no device. Errors: if several devices have the name, if it is a kernel
+/// name without its path, or if the node is missing.
 pub(crate) fn resolve(word: &str, roots: &Roots) -> Result<Option<PathBuf>, TargetError> {
     if !can_be_a_name(word) {
         return Ok(None);
     }
-    let mut found = Found::default();
-    let machine = Machine::read(roots, &mut found);
+    let mut usage = InUse::default();
+    let machine = Machine::read(roots, &mut usage);
     if machine.tree.get(word).is_some() {
         return Err(TargetError::KernelName { name: printable(word) });
     }

@@ -64,7 +64,7 @@ struct List(Vec<Identity>);
 impl List {
     fn add(&mut self, kind: IdentityKind, text: &str) {
         // Blanks around a serial number come from the kernel; those of a file belong to its name, and another file
-        // may have the name without them. A name that is not text cannot be told apart from others that are not
+        // may have the name without them. A name that is not text cannot be distinguished from others that are not
         // text either.
         let text = if kind == IdentityKind::BackingFile { text } else { text.trim() };
         let is_lossy = text.contains(char::REPLACEMENT_CHARACTER);

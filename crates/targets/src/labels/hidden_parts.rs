@@ -4,7 +4,7 @@
 
 use crate::labels::signature::Signature;
 use crate::machine::{Machine, Node};
-use crate::uses::{Found, Labelled};
+use crate::uses::{InUse, Labelled};
 use crate::{labels, tools};
 use rdsk_model::SECTOR_BYTES;
 use std::path::Path;
@@ -24,7 +24,7 @@ struct Partition {
 
 /// Adds a use for each partition in the table of `node` that belongs to something larger, if the kernel shows none. `own` are the
 /// labels of the device, whose node is at `path`. What cannot be looked at becomes a doubt.
-pub(crate) fn find(machine: &Machine<'_>, node: &Node, own: &[Signature], path: &Path, found: &mut Found) {
+pub(crate) fn find(machine: &Machine<'_>, node: &Node, own: &[Signature], path: &Path, usage: &mut InUse) {
     // The first sector of a partition may look like a table; a GPT is none by accident.
     let is_table = |label: &Signature| {
         TABLES.contains(&label.kind.as_str()) && (node.parent.is_none() || label.kind == "gpt")
@@ -35,10 +35,10 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, own: &[Signature], path: 
     let source = &machine.roots.tools;
     let partitions = match tools::partx(source, path, &node.name) {
         Ok(answer) => parse(&answer),
-        Err(reason) => return found.doubt(reason),
+        Err(reason) => return usage.doubt(reason),
     };
     if partitions.len() > MAX_PARTITIONS {
-        found.doubt("its table has too many partitions to look at all of them");
+        usage.doubt("its table has too many partitions to look at all of them");
     }
     // A table that came from a larger disk names what is not here.
     let end = node.size_bytes().unwrap_or(u64::MAX);
@@ -54,11 +54,11 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, own: &[Signature], path: 
                 });
                 if let Some(why) = label.and_then(|label| labels::why_kept(machine, node, &label)) {
                     let text = format!("{why} in partition {number} of its table");
-                    found.add_label(Labelled::HiddenPartition { table_on: path.to_owned() }, &text);
+                    usage.add_label(Labelled::HiddenPartition { table_on: path.to_owned() }, &text);
                 }
             }
             // What hangs once would hang for each of them.
-            Err(reason) => return found.doubt(format_args!("partition {number} of its table: {reason}")),
+            Err(reason) => return usage.doubt(format_args!("partition {number} of its table: {reason}")),
         }
     }
 }
@@ -91,12 +91,12 @@ mod tests {
     }
 
     fn said(fake: &Fake, name: &str, kinds: &[&str]) -> (Vec<String>, Vec<String>) {
-        fake.with(|machine, found| {
+        fake.with(|machine, usage| {
             let own: Vec<Signature> = kinds.iter().map(|kind| Signature::new(kind, None, None)).collect();
-            find(machine, machine.tree.get(name).unwrap(), &own, Path::new("/dev/x"), found);
+            find(machine, machine.tree.get(name).unwrap(), &own, Path::new("/dev/x"), usage);
             let table = Some(Labelled::HiddenPartition { table_on: "/dev/x".into() });
-            assert!(found.uses.iter().all(|used| used.labelled == table), "the table is removed");
-            (found.uses.iter().map(|used| used.text.clone()).collect(), found.doubts.clone())
+            assert!(usage.uses.iter().all(|used| used.labelled == table), "the table is removed");
+            (usage.uses.iter().map(|used| used.text.clone()).collect(), usage.doubts.clone())
         })
     }
 

@@ -4,31 +4,31 @@
 use crate::machine::Machine;
 use crate::probe;
 use crate::tools::{self, ToolError};
-use crate::uses::{Found, Labelled, Use, UseKind};
+use crate::uses::{InUse, Labelled, Use, UseKind};
 use rdsk_units::printable;
 use std::path::Path;
 
-/// fs/ext4/ext4.h: `EXT4_MMP_SEQ_CLEAN` and `EXT4_MMP_SEQ_FSCK`. Whoever mounts the filesystem counts up from a lower number.
+/// fs/ext4/ext4.h: `EXT4_MMP_SEQ_CLEAN` and `EXT4_MMP_SEQ_FSCK`. The program that mounts the filesystem counts up from a lower number.
 const CLEAN: u32 = 0xff4d_4d50;
 const CHECKED: u32 = 0xe24d_4d50;
 
 /// Adds a use if the filesystem at `place`, which messages call `what`, says that a host uses it; `name` stands for it where answers are
 /// prepared.
-pub(crate) fn find(machine: &Machine<'_>, place: &Path, name: &str, what: &str, found: &mut Found) {
+pub(crate) fn find(machine: &Machine<'_>, place: &Path, name: &str, what: &str, usage: &mut InUse) {
     if probe::read_at(place, SUPERBLOCK_AT).as_ref().is_some_and(is_protected) {
-        ask(machine, place, name, what, found);
+        ask(machine, place, name, what, usage);
     }
 }
 
-fn ask(machine: &Machine<'_>, place: &Path, name: &str, what: &str, found: &mut Found) {
+fn ask(machine: &Machine<'_>, place: &Path, name: &str, what: &str, usage: &mut InUse) {
     let told = tools::dumpe2fs(&machine.roots.tools, place, name);
     match told.and_then(|text| used_by(&text).ok_or(ToolError::NoProtection)) {
         Ok(None) => {}
         Ok(Some(by)) => {
             let labelled = Some(Labelled::Device { node: place.to_owned(), kind: "ext4".to_owned() });
-            found.uses.push(Use { labelled, ..Use::new(UseKind::MultiMounted, &format!("{what}: {by}")) });
+            usage.uses.push(Use { labelled, ..Use::new(UseKind::MultiMounted, &format!("{what}: {by}")) });
         }
-        Err(why) => found.doubt(format_args!(
+        Err(why) => usage.doubt(format_args!(
             "{what} has multi-mount protection, and whether a host has it mounted is not known: {why}"
         )),
     }
@@ -42,7 +42,7 @@ fn is_protected(superblock: &[u8; SUPERBLOCK_BYTES]) -> bool {
     superblock[0x38..0x3a] == [0x53, 0xef] && superblock[0x61] & 1 == 1
 }
 
-/// Who uses it, from what `dumpe2fs -h` prints of the block of the protection: nobody if it is clean. `None` if that is not there.
+/// Who uses it, from what `dumpe2fs -h` prints of the block of the protection: none if it is clean. `None` if that is not there.
 fn used_by(text: &str) -> Option<Option<String>> {
     let value =
         |key: &str| text.lines().find_map(|line| Some(line.trim().strip_prefix(key)?.trim().to_owned()));
@@ -82,9 +82,9 @@ mod tests {
     fn what_is_used_or_not_known_is_refused() {
         let look = |fake: &Fake| {
             fake.with(|machine, _| {
-                let mut found = Found::default();
-                ask(machine, Path::new("/dev/sda"), "sda", "ext4 on sda", &mut found);
-                (found.uses.len(), found.doubts.len())
+                let mut usage = InUse::default();
+                ask(machine, Path::new("/dev/sda"), "sda", "ext4 on sda", &mut usage);
+                (usage.uses.len(), usage.doubts.len())
             })
         };
         let answered = |sequence: &str| look(&Fake::new().answer("dumpe2fs sda", &text(sequence)));

@@ -64,9 +64,9 @@ pub(crate) fn parse(answer: &str) -> serde_json::Result<Vec<Signature>> {
 
 /// Each content once, for a message.
 pub(crate) fn summary(signatures: &[Signature]) -> String {
-    let mut seen = BTreeSet::new();
+    let mut places = BTreeSet::new();
     let texts = signatures.iter().map(|signature| signature.text.as_str());
-    let texts: Vec<&str> = texts.filter(|text| seen.insert(*text)).collect();
+    let texts: Vec<&str> = texts.filter(|text| places.insert(*text)).collect();
     crate::display::listed(&texts, 4)
 }
 

@@ -8,7 +8,7 @@ use crate::labels::{self, Label};
 use crate::machine::{Machine, Node};
 use crate::space::growing;
 use crate::tools;
-use crate::uses::{Found, Labelled, Use, UseKind};
+use crate::uses::{InUse, Labelled, Use, UseKind};
 use crate::within::{NoAnswer, within};
 use rdsk_sys::device_number::DeviceNumber;
 use std::fs::File;
@@ -41,9 +41,9 @@ struct Reading {
 }
 
 /// Adds a use for each reason why `node`, its partitions or its disk belong to something larger. `labels` are theirs.
-pub(crate) fn find(inventory: &Inventory<'_>, node: &Node, labels: &[(&Node, Signature)], found: &mut Found) {
+pub(crate) fn find(inventory: &Inventory<'_>, node: &Node, labels: &[(&Node, Signature)], usage: &mut InUse) {
     let reading = Reading { read: read_beginning, own: tools::TIMEOUT, others: TIMEOUT_OF_OTHERS };
-    find_by(&reading, inventory, node, labels, found);
+    find_by(&reading, inventory, node, labels, usage);
 }
 
 fn find_by(
@@ -51,7 +51,7 @@ fn find_by(
     inventory: &Inventory<'_>,
     node: &Node,
     labels: &[(&Node, Signature)],
-    found: &mut Found,
+    usage: &mut InUse,
 ) {
     let machine = inventory.machine;
     let around = node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name));
@@ -59,12 +59,12 @@ fn find_by(
     for part in &parts {
         let blocks = format!("{}: its first blocks", part.kernel_name());
         let beginning = beginning_of(machine, part, reading.read, reading.own).unwrap_or_else(|silent| {
-            found.doubt(format_args!("{blocks} {silent}"));
+            usage.doubt(format_args!("{blocks} {silent}"));
             Beginning::default()
         });
         // The programs that look for labels take what they cannot read for blank.
         if let Some(error) = &beginning.failed {
-            found.doubt(format_args!("{blocks} cannot be read ({error})"));
+            usage.doubt(format_args!("{blocks} cannot be read ({error})"));
         }
         let beginning = beginning.bytes;
         if let Some(what) = mapper_metadata(&beginning).or_else(|| drbd_metadata(&beginning)) {
@@ -73,24 +73,24 @@ fn find_by(
             let is_around = node.parent.as_ref() == Some(&part.name);
             let place = machine.roots.dev.join(part.kernel_name());
             let labelled = (!is_around).then(|| Labelled::Device { node: place, kind: what.to_owned() });
-            found.uses.push(Use { labelled, ..Use::new(UseKind::Metadata, &text) });
+            usage.uses.push(Use { labelled, ..Use::new(UseKind::Metadata, &text) });
         }
-        let is_known = found.uses.iter().any(|used| used.kind == UseKind::Member);
-        let mut own = labels.iter().filter(|(of, _)| of.name == part.name && !is_known);
+        let is_known = usage.uses.iter().any(|used| used.kind == UseKind::Member);
+        let mut own = labels.iter().filter(|(labelled, _)| labelled.name == part.name && !is_known);
         let several = own.find_map(|(_, label)| Some((label, over_several(&label.kind, &beginning)?)));
         if let Some((signature, why)) = several {
             let place = machine.roots.dev.join(part.kernel_name());
-            labels::add(machine, node, Label { of: part, place, signature }, &why, found);
+            labels::add(machine, node, Label { of: part, place, signature }, &why, usage);
         }
     }
-    let unlabelled = |part: &&&Node| labels.iter().all(|(of, _)| of.name != part.name);
+    let unlabelled = |part: &&&Node| labels.iter().all(|(labelled, _)| labelled.name != part.name);
     for (other, filesystem) in filesystems(reading, inventory, &parts) {
         let has = |part: &&&Node| match &filesystem {
             Filesystem::F2fs { devices } => devices.contains(&part.number),
             Filesystem::Xfs(realtime) => !is_mounted(machine, other) && realtime.fills(part),
         };
         if parts.iter().filter(unlabelled).any(|part| has(&part)) {
-            found.add(UseKind::PartOf, &format!("{} on {}", filesystem.shown(), other.shown()));
+            usage.add(UseKind::PartOf, &format!("{} on {}", filesystem.shown(), other.shown()));
         }
     }
 }
@@ -160,7 +160,7 @@ fn is_of_this_machine(node: &Node) -> bool {
     ["loop", "zram", "ram"].iter().any(|driver| node.kernel_name().starts_with(driver))
 }
 
-/// The first bytes of a device; none if it cannot be opened, which the programs that look for labels tell, or is suspended. The error
+/// The first bytes of a device; none if it cannot be opened, which the programs that look for labels say, or is suspended. The error
 /// says that it does not answer.
 fn beginning_of(
     machine: &Machine<'_>,

@@ -15,13 +15,13 @@ pub struct Attachment {
     pub disk: String,
     /// The partition, if the target is one.
     pub partition: Option<String>,
-    /// Its number and where it begins, as sysfs has them: somebody may have made the table anew (`sfdisk --reorder`).
+    /// Its number and where it begins, as sysfs has them: a program may have made the table anew (`sfdisk --reorder`).
     pub partition_facts: Vec<String>,
     /// What is different of the next attachment.
     pub mark: Mark,
 }
 
-/// How an attachment is told apart from others.
+/// How an attachment is distinguished from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// The kernel's count of attachments and media (`diskseq`, Linux 5.15 and later).

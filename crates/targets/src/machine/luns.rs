@@ -1,5 +1,5 @@
 //! Which disks are the same: the paths of a LUN, by their World Wide Names, or by serial number, model and size if
-//! there is no such name. Cheap enclosures and old NVMe give one name to several disks, which both size and serial number then tell
+//! there is no such name. Cheap enclosures and old NVMe give one name to several disks, which both size and serial number then say
 //! apart. It reads sysfs and decides nothing.
 
 use super::disk_names;
@@ -23,7 +23,7 @@ impl Luns {
             let joined: Vec<String> =
                 same.iter().filter_map(|other| first_of.get(&other.name).cloned()).collect();
             let first = joined.iter().min().unwrap_or(&node.name).clone();
-            // Disks that were told apart are one after all if this one cannot be told apart from either.
+            // Disks that were distinguished are one after all if this one cannot be distinguished from either.
             for other in first_of.values_mut().filter(|other| joined.contains(other)) {
                 other.clone_from(&first);
             }

@@ -1,7 +1,7 @@
 //! What is mounted and swapped to, from procfs, in every mount namespace that can be seen. It decides nothing.
 
 use crate::machine::sysfs::Node;
-use crate::uses::Found;
+use crate::uses::InUse;
 use rdsk_sys::mounts::{self, parse_table, unescape};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -63,11 +63,11 @@ impl Mount {
 }
 
 /// Every mount that can be seen, and the doubts about the rest.
-pub(crate) fn read_mounts(proc: &Path, found: &mut Found) -> Vec<Mount> {
+pub(crate) fn read_mounts(proc: &Path, usage: &mut InUse) -> Vec<Mount> {
     let mut mounts = match read_table(&proc.join("self/mountinfo"), &Namespace::Own) {
         Ok(mounts) => mounts,
         Err(error) => {
-            found.doubt(format_args!("the list of mounts cannot be read ({error})"));
+            usage.doubt(format_args!("the list of mounts cannot be read ({error})"));
             Vec::new()
         }
     };
@@ -86,19 +86,19 @@ pub(crate) fn read_mounts(proc: &Path, found: &mut Found) -> Vec<Mount> {
         }
     }
     if processes.next().is_some() {
-        found.doubt("there are too many processes to look at all their mounts");
+        usage.doubt("there are too many processes to look at all their mounts");
     }
     mounts
 }
 
 /// Paths of the active swap spaces, files and devices.
-pub(crate) fn read_swaps(proc: &Path, found: &mut Found) -> Vec<PathBuf> {
+pub(crate) fn read_swaps(proc: &Path, usage: &mut InUse) -> Vec<PathBuf> {
     match fs::read(proc.join("swaps")) {
         Ok(text) => parse_swaps(&text),
         // A kernel without swap has no such file.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
-            found.doubt(format_args!("the list of swap spaces cannot be read ({error})"));
+            usage.doubt(format_args!("the list of swap spaces cannot be read ({error})"));
             Vec::new()
         }
     }
@@ -138,12 +138,12 @@ mod tests {
     #[test]
     fn an_unreadable_table_is_a_doubt() {
         let directory = tempfile::tempdir().unwrap();
-        let mut found = Found::default();
-        assert!(read_mounts(directory.path(), &mut found).is_empty());
-        assert_eq!(found.doubts.len(), 1);
+        let mut usage = InUse::default();
+        assert!(read_mounts(directory.path(), &mut usage).is_empty());
+        assert_eq!(usage.doubts.len(), 1);
         fs::create_dir(directory.path().join("self")).unwrap();
         fs::write(directory.path().join("self/mountinfo"), "nonsense\n").unwrap();
-        read_mounts(directory.path(), &mut found);
-        assert_eq!(found.doubts.len(), 2);
+        read_mounts(directory.path(), &mut usage);
+        assert_eq!(usage.doubts.len(), 2);
     }
 }

@@ -60,6 +60,13 @@ impl Volume {
     }
 }
 
+/// The ranges of disks that a device is built on.
+///
+/// A worked example: `sda1` has the bytes of `sda` from 1 MiB to 10 GiB, `sda2` those from 10 GiB to 100 GiB, and `dm-0` is `linear` over
+/// 20 GiB of `sda2` from 1 MiB on. Down from `dm-0`, bytes 0 to 20 GiB become 1 MiB to 20 GiB + 1 MiB of `sda2`, and 10 GiB + 1 MiB to
+/// 30 GiB + 1 MiB of `sda`. `sda1` ends at 10 GiB, so that the two share nothing; another volume from byte 15 GiB of `sda2` on begins at
+/// 25 GiB of `sda`, and shares 5 GiB + 1 MiB. Volume 7 of a thin pool reaches all of the pool's disk, and so does volume 8; both go through
+/// the opaque pool, which keeps them apart: [`Sharing::No`]. The pool itself and volume 7 are [`Sharing::ByPool`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extents {
     list: Vec<Extent>,
@@ -93,7 +100,8 @@ impl Extents {
             let why = self.guessed.iter().chain(&other.guessed).next();
             return Sharing::Perhaps(why.cloned().unwrap_or_else(|| "the stack is too large".to_owned()));
         }
-        let pairs = self.list.iter().flat_map(|one| other.list.iter().map(move |two| overlap_of(one, two)));
+        let pairs =
+            self.list.iter().flat_map(|mine| other.list.iter().map(move |theirs| overlap_of(mine, theirs)));
         let closest = pairs.max().unwrap_or(Overlap::No);
         match (closest, self.guessed.as_ref().or(other.guessed.as_ref())) {
             (Overlap::No, _) => Sharing::No,

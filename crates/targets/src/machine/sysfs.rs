@@ -88,7 +88,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Marks the devices of null_blk by their major number, from `devices` of procfs: sysfs names no driver of them, and whoever makes
+    /// Marks the devices of null_blk by their major number, from `devices` of procfs: sysfs names no driver of them, and the program that makes
     /// one in configfs chooses its name (seen on 6.1).
     pub(crate) fn mark_null(&mut self, proc: &Path) {
         let Some(text) = read_text(&proc.join("devices")) else { return };

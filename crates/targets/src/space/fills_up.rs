@@ -12,10 +12,8 @@ pub(crate) fn share_growth(left: &Examined, right: &Examined) -> bool {
 }
 
 /// Checks that what is written to all of these targets, together, uses up nothing that it grows in. A target whose
-/// [`Examined::write_bytes`] is not known counts with all of it.
-///
-/// # Errors
-/// The refusal, which names what would be used up and the targets that take of it.
+/// [`Examined::write_bytes`] is not known counts with all of it. Errors: the refusal, which names what would be used up and the targets
+/// that take of it.
 pub fn check_growth(targets: &[&Examined]) -> Result<(), Refusal> {
     let takers = |key: &str| -> Vec<(&Examined, u64)> {
         let taken = |target: &Examined| {
@@ -100,7 +98,7 @@ fn hint(growth: &Growth, only_directories: bool, bytes: u64) -> String {
 mod tests {
     use super::*;
     use crate::space::growth::spare_bytes;
-    use crate::uses::Found;
+    use crate::uses::InUse;
     use rdsk_model::Target;
 
     const MIB: u64 = 1 << 20;
@@ -121,7 +119,7 @@ mod tests {
 
     fn target(path: &str, growths: Vec<Growth>, write_bytes: Option<u64>) -> Examined {
         let place = Place::File { dev: 1, ino: 2 };
-        let examined = Examined::new(Target::default(), path.into(), place, Found::default());
+        let examined = Examined::new(Target::default(), path.into(), place, InUse::default());
         Examined { growths, write_bytes, ..examined }
     }
 

@@ -194,7 +194,7 @@ mod tests {
     use crate::space::fills_up::check_growth;
     use crate::space::growth::spare_bytes;
     use crate::tests::Fake;
-    use crate::uses::Found;
+    use crate::uses::InUse;
     use rdsk_model::Target;
 
     const MIB: u64 = 1 << 20;
@@ -214,7 +214,7 @@ mod tests {
             let all = below_device(machine, machine.tree.get(name).unwrap(), Taking::Written, u64::MAX);
             let place = Place::File { dev: 1, ino: 2 };
             let message = |growth: Growth| {
-                let one = Examined::new(Target::default(), "/t".into(), place.clone(), Found::default());
+                let one = Examined::new(Target::default(), "/t".into(), place.clone(), InUse::default());
                 let one = Examined { growths: vec![growth], write_bytes: Some(write_bytes), ..one };
                 check_growth(&[&one]).err().map(|refusal| refusal.message)
             };

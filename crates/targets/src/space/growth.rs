@@ -26,7 +26,7 @@ impl Rewriting {
         match self {
             Self::InPlace => None,
             Self::Copies => Some("which writes changed blocks to another place"),
-            Self::Keeps => Some("which keeps everything that was overwritten, until its cleaner comes round"),
+            Self::Keeps => Some("which keeps everything that was overwritten, until its cleaner runs"),
         }
     }
 

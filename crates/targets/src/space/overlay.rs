@@ -1,4 +1,4 @@
-//! What an overlay keeps of what is written through it: its own filesystem tells of memory only where the upper directory does. It
+//! What an overlay keeps of what is written through it: its own filesystem shows memory only where the upper directory does. It
 //! reads and changes nothing, but for [`stays_in_memory`], which has pages of a file of ours dropped.
 
 use crate::display::shown;
@@ -26,12 +26,12 @@ fn upper_directory(mounts: &[Mount], path: &Path) -> Option<PathBuf> {
         return None;
     }
     let upper = mount_of(mounts, path)?.super_option("upperdir").filter(|upper| upper.is_absolute())?;
-    // An overlay tells the space of its upper directory's filesystem (fs/overlayfs/super.c, ovl_statfs).
+    // An overlay shows the space of its upper directory's filesystem (fs/overlayfs/super.c, ovl_statfs).
     let size = |path: &Path| rustix::fs::statvfs(path).ok().map(|space| (space.f_frsize, space.f_blocks));
     (size(&upper)? == size(path)?).then_some(upper)
 }
 
-/// Whether the `size_bytes` of a file that were written lie in memory and nowhere else: the filesystem below tells of no place on a
+/// Whether the `size_bytes` of a file that were written lie in memory and nowhere else: the filesystem below shows no place on a
 /// device, and keeps every page of what was flushed and is not needed. tmpfs does, whatever an overlay over it shows; filesystems
 /// that answer nothing about places (ZFS, UBIFS, FUSE) let go of pages.
 pub(crate) fn stays_in_memory(fd: impl AsFd, size_bytes: u64) -> bool {

@@ -4,7 +4,7 @@
 
 use crate::machine::{Extents, Machine, Node, Part, PoolKind, PoolSpace, Reach, Span};
 use crate::space::growth::{Growth, GrowthKind, Taking};
-use crate::uses::{Found, UseKind};
+use crate::uses::{InUse, UseKind};
 
 /// Metadata of a pool that may be in use, in percent.
 const MAX_METADATA_PERCENT: u64 = 90;
@@ -36,7 +36,7 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
 /// The pools below `node` and the stores beside it that can be asked how full they are, of which a file that grows takes at most
 /// so many bytes.
 pub(crate) fn below_file(machine: &Machine<'_>, node: &Node, at_most_bytes: u64) -> Vec<Growth> {
-    let filling = resources(machine, node, &mut Found::default()).into_iter();
+    let filling = resources(machine, node, &mut InUse::default()).into_iter();
     filling.map(|(what, device, space)| growth(what, device, space, at_most_bytes, Taking::Written)).collect()
 }
 
@@ -59,34 +59,34 @@ pub(crate) fn of_filesystem(
     kind: &str,
     file_bytes: Option<u64>,
     free_bytes: u64,
-    found: &mut Found,
+    usage: &mut InUse,
 ) -> Vec<Growth> {
     let (taking, most_bytes) = allocated_by_filesystem(kind, file_bytes, free_bytes);
     // A pool provides whole blocks, and the parts of a file may lie in many of them.
     let taking = if taking == Taking::Written { Taking::Always(most_bytes) } else { taking };
-    let filling = resources(machine, node, found).into_iter();
+    let filling = resources(machine, node, usage).into_iter();
     filling.map(|(what, device, space)| growth(what, device, space, most_bytes, taking)).collect()
 }
 
 /// Every pool below `node` and every store beside it.
-fn resources<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Found) -> Filling<'machine> {
-    let mut list = pools(machine, node, found);
-    list.extend(snapshots(machine, node, found));
+fn resources<'machine>(machine: &'machine Machine<'_>, node: &Node, usage: &mut InUse) -> Filling<'machine> {
+    let mut list = pools(machine, node, usage);
+    list.extend(snapshots(machine, node, usage));
     list
 }
 
 /// What writing the whole device `node` takes of pools. One that may not be queried counts as a use, and so does what a thin pool
 /// has given to its volumes, if `node` is none of them: a thin pool passes what is written to itself on to its data
 /// (drivers/md/dm-thin.c, `pool_map`), whether the volumes there are active or not.
-pub(crate) fn of_device(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Vec<Growth> {
+pub(crate) fn of_device(machine: &Machine<'_>, node: &Node, usage: &mut InUse) -> Vec<Growth> {
     let size_bytes = node.size_bytes().unwrap_or(0);
     let own = Extents::of(machine, node, Reach::Writes);
-    let filling = pools(machine, node, found).into_iter();
+    let filling = pools(machine, node, usage).into_iter();
     filling
         .map(|(what, pool, space)| {
             if what.noun == POOL.noun && space.free_bytes < space.total_bytes && own.span_pool(pool) {
                 let volumes = format!("volumes of {} {}, active or not", what.noun, pool.shown());
-                found.add(UseKind::SharedSectors, &volumes);
+                usage.add(UseKind::SharedSectors, &volumes);
             }
             if what.noun == VDO.noun {
                 // It stores each block that is written for itself, and frees the one that was there.
@@ -134,7 +134,7 @@ fn unmapped_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSp
 }
 
 /// The pools in the stack of a device.
-fn pools<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Found) -> Filling<'machine> {
+fn pools<'machine>(machine: &'machine Machine<'_>, node: &Node, usage: &mut InUse) -> Filling<'machine> {
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
         if machine.table(below).is_none() || below.name == node.name && below.slaves.is_empty() {
@@ -151,7 +151,7 @@ fn pools<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Foun
                 if ["-tpool", "-pool", "-vpool"].iter().any(|end| uuid.ends_with(end)) {
                     let pool = below.shown();
                     let text = format!("the fill level of {noun} {pool} below it is not known ({reason})");
-                    found.add(UseKind::ThinPool, &text);
+                    usage.add(UseKind::ThinPool, &text);
                 }
             }
         }
@@ -161,7 +161,7 @@ fn pools<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Foun
 
 /// The snapshots that keep what a write to `node` replaces or adds, each with its store: those of an origin in the
 /// stack, and a snapshot in the stack. One that is already lost has nothing more to lose.
-fn snapshots<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Found) -> Filling<'machine> {
+fn snapshots<'machine>(machine: &'machine Machine<'_>, node: &Node, usage: &mut InUse) -> Filling<'machine> {
     let row = |node: &Node| machine.table(node)?.as_ref().ok()?.first();
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
@@ -173,7 +173,7 @@ fn snapshots<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut 
         {
             let text =
                 format!("the fill level of the snapshots of {} is not known ({reason})", below.shown());
-            found.add(UseKind::ThinPool, &text);
+            usage.add(UseKind::ThinPool, &text);
         }
         let Some(own) = row(below) else { continue };
         let origin =
@@ -201,14 +201,14 @@ mod tests {
     use rdsk_model::Target;
 
     /// Why these may not be taken, each for itself, after the uses.
-    fn texts(growths: Vec<Growth>, found: &Found) -> Vec<String> {
+    fn texts(growths: Vec<Growth>, usage: &InUse) -> Vec<String> {
         let message = |growth: Growth| {
             let place = Place::File { dev: 1, ino: 2 };
-            let one = Examined::new(Target::default(), "/t".into(), place, Found::default());
+            let one = Examined::new(Target::default(), "/t".into(), place, InUse::default());
             let one = Examined { growths: vec![growth], ..one };
             check_growth(&[&one]).err().map(|refusal| refusal.message)
         };
-        let uses = found.uses.iter().map(|used| used.text.clone());
+        let uses = usage.uses.iter().map(|used| used.text.clone());
         uses.chain(growths.into_iter().filter_map(message)).collect()
     }
 
@@ -231,25 +231,25 @@ mod tests {
     }
 
     fn device(fake: &Fake) -> Vec<String> {
-        fake.with(|machine, found| {
-            let growths = of_device(machine, machine.tree.get("dm-1").unwrap(), found);
-            texts(growths, found)
+        fake.with(|machine, usage| {
+            let growths = of_device(machine, machine.tree.get("dm-1").unwrap(), usage);
+            texts(growths, usage)
         })
     }
 
     #[test]
     fn a_tenth_of_the_pool_stays_free() {
         let spare = |used| {
-            fake(used, (0, 0)).with(|machine, found| {
+            fake(used, (0, 0)).with(|machine, usage| {
                 let node = machine.tree.get("dm-1").unwrap();
-                growth::spare_bytes(&of_filesystem(machine, node, "ext4", None, 1 << 30, found))
+                growth::spare_bytes(&of_filesystem(machine, node, "ext4", None, 1 << 30, usage))
             })
         };
         assert_eq!(spare(0), Some((1024 - 103) * 65536 + 65536 * 103 - (64 << 20) / 10 - 1));
         assert_eq!(spare(1000), Some(0));
-        fake(0, (0, 0)).with(|machine, found| {
+        fake(0, (0, 0)).with(|machine, usage| {
             let node = machine.tree.get("sda").unwrap();
-            assert_eq!(of_filesystem(machine, node, "ext4", None, 1 << 30, found), []);
+            assert_eq!(of_filesystem(machine, node, "ext4", None, 1 << 30, usage), []);
         });
     }
 
@@ -275,10 +275,10 @@ mod tests {
     fn what_a_pool_has_given_to_volumes_is_in_use_whether_they_are_active_or_not() {
         let said = |used_blocks, name: &str| {
             let fake = fake(used_blocks, (0, 0)).disk("dm-3", "253:3").attribute("dm-3/size", "2048\n");
-            fake.stack("dm-3", "dm-0").with(|machine, found| {
-                let growths = of_device(machine, machine.tree.get(name).unwrap(), found);
+            fake.stack("dm-3", "dm-0").with(|machine, usage| {
+                let growths = of_device(machine, machine.tree.get(name).unwrap(), usage);
                 let uses: Vec<String> =
-                    found.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect();
+                    usage.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect();
                 (uses, growths.len())
             })
         };
@@ -310,11 +310,11 @@ mod tests {
     #[test]
     fn a_file_on_an_origin_or_a_snapshot_takes_of_the_store_of_the_snapshot() {
         let checked = |fake: &Fake, name: &str, file_bytes| {
-            fake.with(|machine, found| {
+            fake.with(|machine, usage| {
                 let node = machine.tree.get(name).unwrap();
-                let growths = of_filesystem(machine, node, "ext4", file_bytes, 1 << 30, found);
+                let growths = of_filesystem(machine, node, "ext4", file_bytes, 1 << 30, usage);
                 let spare = growths.iter().map(|growth| growth.spare_bytes).min();
-                (spare, texts(growths, found))
+                (spare, texts(growths, usage))
             })
         };
         // 50 of 100 MiB are free, a tenth stays.
@@ -359,14 +359,14 @@ mod tests {
     #[test]
     fn a_vdo_pool_fills_up_with_what_is_written() {
         let said = |fake: &Fake, name: &str, write_bytes| {
-            fake.with(|machine, found| {
-                let growths = of_device(machine, machine.tree.get(name).unwrap(), found);
+            fake.with(|machine, usage| {
+                let growths = of_device(machine, machine.tree.get(name).unwrap(), usage);
                 let place = Place::File { dev: 1, ino: 2 };
-                let one = Examined::new(Target::default(), "/t".into(), place, Found::default());
+                let one = Examined::new(Target::default(), "/t".into(), place, InUse::default());
                 let one = Examined { growths, write_bytes, ..one };
                 let refusal = check_growth(&[&one]).err();
                 let said = refusal.map(|refusal| (refusal.code, refusal.message));
-                (said, found.uses.first().map(|used| used.text.clone()))
+                (said, usage.uses.first().map(|used| used.text.clone()))
             })
         };
         // 1 GiB of blocks, of which a tenth stays free.
@@ -386,9 +386,9 @@ mod tests {
             let text = used.expect("its fill level is not known");
             assert!(text.starts_with("the fill level of the VDO pool dm-1 below it is not known"), "{text}");
         }
-        vdo(131_072).with(|machine, found| {
+        vdo(131_072).with(|machine, usage| {
             let node = machine.tree.get("dm-2").unwrap();
-            let test_file = of_filesystem(machine, node, "ext4", None, 1 << 30, found);
+            let test_file = of_filesystem(machine, node, "ext4", None, 1 << 30, usage);
             assert_eq!(growth::spare_bytes(&test_file), Some((512 << 20) - (1_u64 << 30).div_ceil(10)));
         });
     }
@@ -396,10 +396,10 @@ mod tests {
     #[test]
     fn a_file_takes_its_size_and_a_copy_on_write_filesystem_all_that_is_free() {
         let said = |kind: &str, file_bytes, free_bytes| {
-            fake(600, (65536, 11264)).with(|machine, found| {
+            fake(600, (65536, 11264)).with(|machine, usage| {
                 let node = machine.tree.get("dm-1").unwrap();
-                let growths = of_filesystem(machine, node, kind, file_bytes, free_bytes, found);
-                texts(growths, found).len()
+                let growths = of_filesystem(machine, node, kind, file_bytes, free_bytes, usage);
+                texts(growths, usage).len()
             })
         };
         assert_eq!(said("ext4", Some(1 << 20), 1 << 30), 0);

@@ -1,6 +1,6 @@
 //! Finds and removes test files that a killed rdsk left behind. A file is one only if everything matches: the exact
 //! name, a regular file, the user whom new files get here, one link, the mark, and no lock. It never follows a link and never
-//! waits. A file that has the name and no lock, and stays all the same, is told.
+//! waits. A file that has the name and no lock, and stays all the same, is reported.
 
 use crate::error::TargetError;
 use crate::testfile::registry::{MARK_NAME, MARK_VALUE, TestFile, TestFileLeft, is_file_name};
@@ -29,10 +29,8 @@ pub struct Orphans {
     pub left: Vec<TestFileLeft>,
 }
 
-/// Removes the orphans in `directory`, which lies on `filesystem`. A file that any process still holds locked stays.
-///
-/// # Errors
-/// If the directory cannot be read.
+/// Removes the orphans in `directory`, which lies on `filesystem`. A file that any process still holds locked stays. Errors: if the
+/// directory cannot be read.
 pub fn remove_orphans(directory: &Path, filesystem: Option<&Filesystem>) -> Result<Orphans, TargetError> {
     let failed = |error: std::io::Error| match error.raw_os_error() {
         Some(libc::ENOTDIR) => TargetError::NotDirectory { path: crate::display::shown(directory) },
@@ -61,9 +59,9 @@ pub fn remove_orphans(directory: &Path, filesystem: Option<&Filesystem>) -> Resu
 enum Fate {
     /// It was an orphan of this size.
     Removed(u64),
-    /// Nobody holds it, and it stays, for this reason.
+    /// No process holds it, and it stays, for this reason.
     Left(String),
-    /// It is in use, gone, somebody else's, or no file.
+    /// It is in use, gone, another program's, or no file.
     Passed,
 }
 
@@ -123,11 +121,11 @@ impl Looked<'_> {
             return Some("it lacks the mark of a test file".to_owned());
         }
         let keeps_locks = self.filesystem.is_some_and(keeps_locks_to_host);
-        keeps_locks.then(|| "its filesystem does not tell whether another host uses it".to_owned())
+        keeps_locks.then(|| "its filesystem does not show whether another host uses it".to_owned())
     }
 
     /// Whether a file belongs to the user whom a new file gets here. That is the user of this process unless the mount gives all
-    /// files one owner, or a server maps users; there, an empty test file of our own tells it, which is gone at once.
+    /// files one owner, or a server maps users; there, an empty test file of our own says it, which is gone at once.
     fn is_ours(&self, stat: &Stat) -> bool {
         let user = rustix::process::geteuid().as_raw();
         let new_user = || {

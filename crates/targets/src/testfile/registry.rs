@@ -71,7 +71,7 @@ pub(crate) struct TestFile {
     id: u64,
     pub(crate) path: PathBuf,
     pub(crate) inode: (u64, u64),
-    /// Carries the lock that tells the next run that the file is in use.
+    /// Carries the lock that shows the next run that the file is in use.
     file: OwnedFd,
 }
 

@@ -56,7 +56,7 @@ fn an_adaptive_size_leaves_room_for_what_overwriting_takes() {
             pool_spare_bytes: None,
             rewriting,
         };
-        let directory = Examined::new(Target::default(), "/d".into(), place, crate::uses::Found::default());
+        let directory = Examined::new(Target::default(), "/d".into(), place, crate::uses::InUse::default());
         plan_test_file(&directory, size, 2, is_rewritten).unwrap()
     };
     let large = adaptive(TIB);

@@ -14,7 +14,7 @@ use crate::uses::processes::{self, NodeNumber};
 use crate::uses::served::{self, KeptOn};
 use crate::uses::stored_name::{self, Moved};
 use crate::uses::system_disk;
-use crate::uses::{Found, UNSEEN_OPENER, UseKind};
+use crate::uses::{InUse, UNSEEN_OPENER, UseKind};
 use rdsk_sys::files::{names_in, read_flag, read_number, read_word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -39,24 +39,24 @@ enum Relation {
 
 type Related<'machine> = Vec<(&'machine Node, Relation)>;
 
-pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
-    let mut found = of_device(machine, node, Exports::Find);
+pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> InUse {
+    let mut usage = of_device(machine, node, Exports::Find);
     for disk in machine.tree.bottoms(node).iter().filter_map(|name| machine.tree.get(name)) {
         if let Some(kept_on) = served::kept_on(machine, disk) {
-            found.extend(of_served(machine, disk, &kept_on));
+            usage.extend(of_served(machine, disk, &kept_on));
         }
     }
-    found
+    usage
 }
 
 /// What uses the device or file that this machine serves to itself as `disk`, except this service. A name that need not lead to it now
 /// leaves that open.
-fn of_served(machine: &Machine<'_>, disk: &Node, kept_on: &KeptOn) -> Found {
-    let mut found = Found::default();
+fn of_served(machine: &Machine<'_>, disk: &Node, kept_on: &KeptOn) -> InUse {
+    let mut usage = InUse::default();
     let (name, below) = match kept_on {
         KeptOn::Device(number) => match machine.tree.by_number(*number) {
             Some(node) => (node.kernel_name(), of_device(machine, node, Exports::Ours)),
-            None => return found,
+            None => return usage,
         },
         KeptOn::Name(path) => {
             let led = stored_name::leads_to(machine, path, &Namespace::Own);
@@ -65,7 +65,7 @@ fn of_served(machine: &Machine<'_>, disk: &Node, kept_on: &KeptOn) -> Found {
             if why.is_some_and(|why| why != Moved::Lost || path.is_relative()) {
                 let disk = disk.kernel_name();
                 let path = path.display();
-                found.doubt(format_args!("{disk} keeps its data on what {path} led to, {MAY_HAVE_MOVED}"));
+                usage.doubt(format_args!("{disk} keeps its data on what {path} led to, {MAY_HAVE_MOVED}"));
             }
             let below = match machine.tree.by_path(path, &machine.roots.dev) {
                 Some(node) => of_device(machine, node, Exports::Ours),
@@ -74,38 +74,38 @@ fn of_served(machine: &Machine<'_>, disk: &Node, kept_on: &KeptOn) -> Found {
             (rdsk_units::printable(&path.to_string_lossy()), below)
         }
     };
-    found.doubts.extend(below.doubts);
+    usage.doubts.extend(below.doubts);
     for used in below.uses {
         let text = format!("{}, through {name}, on which {} keeps its data", used.text, disk.kernel_name());
-        found.add(used.kind, &text);
+        usage.add(used.kind, &text);
     }
-    found
+    usage
 }
 
-fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
-    let mut found = Found::default();
+fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> InUse {
+    let mut usage = InUse::default();
     let mut related = stacked(machine, node);
-    add_overlapping(machine, node, &mut related, &mut found);
-    mounted(machine, &related, &mut found);
+    add_overlapping(machine, node, &mut related, &mut usage);
+    mounted(machine, &related, &mut usage);
     for path in &machine.swaps {
         if let Some(swap) = machine.tree.by_path(path, &machine.roots.dev)
             && let Some(relation) = relation_of(&related, swap)
         {
-            found.add(UseKind::Swap, &with_relation(&swap.shown(), relation));
+            usage.add(UseKind::Swap, &with_relation(&swap.shown(), relation));
         }
     }
     for (holder, relation) in &related {
         match relation {
-            Relation::Holder => found.add(UseKind::Holder, &holder.shown()),
+            Relation::Holder => usage.add(UseKind::Holder, &holder.shown()),
             // An unused partition or path holds no data but that of its own disk.
             Relation::Overlapping if holder.parent.is_none() => {
-                found.add(UseKind::SharedSectors, &holder.shown());
+                usage.add(UseKind::SharedSectors, &holder.shown());
             }
             _ => {}
         }
     }
-    flash_volumes(machine, &related, &mut found);
-    held_exclusively(machine, &related, &mut found);
+    flash_volumes(machine, &related, &mut usage);
+    held_exclusively(machine, &related, &mut usage);
     let mut nodes = BTreeMap::new();
     for (node, relation) in &related {
         nodes.insert(NodeNumber::Block(node.number), with_relation(&node.kernel_name(), *relation));
@@ -115,37 +115,37 @@ fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
         }
     }
     let members = members_in_containers(machine, node);
-    processes::openers(&machine.roots.proc, &nodes, &members, &mut found);
+    processes::openers(&machine.roots.proc, &nodes, &members, &mut usage);
     for (same, _) in related.iter().filter(|(_, relation)| *relation == Relation::Same) {
-        locked(machine, same, &mut found);
+        locked(machine, same, &mut usage);
     }
     if exported == Exports::Find {
         let numbers = related.iter().map(|(node, _)| node.number).collect();
-        exports::find(machine, &ExportQuery::Devices(&numbers), &mut found);
+        exports::find(machine, &ExportQuery::Devices(&numbers), &mut usage);
     }
-    system_disk::find(machine, node, &mut found);
+    system_disk::find(machine, node, &mut usage);
     if let Some(below) = machine.device_below_loop(node) {
-        found.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));
+        usage.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));
     }
     for lost in machine.lost_backings() {
-        found.doubt(format_args!("it may be what {} keeps its data in", lost.shown()));
+        usage.doubt(format_args!("it may be what {} keeps its data in", lost.shown()));
     }
-    if found.uses.is_empty() {
-        open_unseen(machine, &related, exported, &mut found);
+    if usage.uses.is_empty() {
+        open_unseen(machine, &related, exported, &mut usage);
     }
-    takes_no_writes(machine, node, &mut found);
-    found
+    takes_no_writes(machine, node, &mut usage);
+    usage
 }
 
 /// Adds a doubt for each device that device mapper counts as open more often than anything shows. The service of this machine that led
 /// here has the first of them open.
-fn open_unseen(machine: &Machine<'_>, related: &Related<'_>, exported: Exports, found: &mut Found) {
-    let mut known = u64::from(exported == Exports::Ours);
+fn open_unseen(machine: &Machine<'_>, related: &Related<'_>, exported: Exports, usage: &mut InUse) {
+    let mut explained = u64::from(exported == Exports::Ours);
     for (node, relation) in related {
-        if let Some(openers @ 1..) = dm_openers::unseen(machine, node, std::mem::take(&mut known)) {
+        if let Some(openers @ 1..) = dm_openers::unseen(machine, node, std::mem::take(&mut explained)) {
             let times = if openers == 1 { "once".to_owned() } else { format!("{openers} times") };
             let name = with_relation(&node.shown(), *relation);
-            found.doubt(format_args!("device mapper has {name} open {times} more {UNSEEN_OPENER}"));
+            usage.doubt(format_args!("device mapper has {name} open {times} more {UNSEEN_OPENER}"));
         }
     }
 }
@@ -160,19 +160,19 @@ fn members_in_containers(machine: &Machine<'_>, node: &Node) -> BTreeSet<NodeNum
 }
 
 /// UBI keeps its volumes on flash memory without opening the block device that shows the same memory.
-fn flash_volumes(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
+fn flash_volumes(machine: &Machine<'_>, related: &Related<'_>, usage: &mut InUse) {
     let volumes = machine.roots.sys.join("class/ubi");
     for volume in names_in(&volumes) {
         let Some(number) = read_number::<u32>(&volumes.join(&volume).join("mtd_num")) else { continue };
         if related.iter().any(|(node, _)| node.name == format!("mtdblock{number}")) {
-            found.add(UseKind::Holder, &volume);
+            usage.add(UseKind::Holder, &volume);
         }
     }
 }
 
 /// Asks the kernel who holds the devices that share sectors with the target without being stacked on it. Devices with a
 /// visible holder are reported with the holder, and what the target is built on is held by the target itself.
-fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
+fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, usage: &mut InUse) {
     for (other, relation) in related {
         let is_past = matches!(relation, Relation::Overlapping | Relation::OtherPath);
         let is_held = !other.holders.is_empty() || !machine.tree.whole(other).holders.is_empty();
@@ -181,35 +181,35 @@ fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, found: &mut Fo
         if !is_past || is_held || there.is_none_or(|there| there.number != other.number) {
             continue;
         }
-        let mut busy = Found::default();
+        let mut busy = InUse::default();
         probe::exclusive(&path, &mut busy);
         if !busy.uses.is_empty() {
             let text =
                 format!("{} which the kernel reports as busy", with_relation(&other.shown(), *relation));
-            found.add(UseKind::OpenExclusive, &text);
+            usage.add(UseKind::OpenExclusive, &text);
         }
     }
 }
 
 /// A program that changes a disk locks its node, and reads its label again when it is done.
-fn locked(machine: &Machine<'_>, node: &Node, found: &mut Found) {
+fn locked(machine: &Machine<'_>, node: &Node, usage: &mut InUse) {
     if let Ok(meta) = std::fs::metadata(machine.roots.dev.join(node.kernel_name())) {
-        let mut locks = Found::default();
+        let mut locks = InUse::default();
         locks::find(&machine.roots.proc, (meta.dev(), meta.ino()), &[], Locks::Exclusive, &mut locks);
         for lock in locks.uses {
-            found.add(UseKind::OpenElsewhere, &format!("{} ({})", lock.text, node.kernel_name()));
+            usage.add(UseKind::OpenElsewhere, &format!("{} ({})", lock.text, node.kernel_name()));
         }
     }
 }
 
-fn takes_no_writes(machine: &Machine<'_>, node: &Node, found: &mut Found) {
+fn takes_no_writes(machine: &Machine<'_>, node: &Node, usage: &mut InUse) {
     let whole = machine.tree.whole(node);
     let is_read_only = |node: &Node| read_flag(&node.directory.join("ro")) == Some(true);
     if is_read_only(node) || is_read_only(whole) {
-        found.add(UseKind::ReadOnly, &node.shown());
+        usage.add(UseKind::ReadOnly, &node.shown());
     }
     if read_word(&whole.directory.join("queue/zoned")).as_deref() == Some("host-managed") {
-        found.add(UseKind::HostManaged, &node.shown());
+        usage.add(UseKind::HostManaged, &node.shown());
     }
 }
 
@@ -262,7 +262,7 @@ fn add_overlapping<'machine>(
     machine: &'machine Machine<'_>,
     node: &'machine Node,
     related: &mut Related<'machine>,
-    found: &mut Found,
+    usage: &mut InUse,
 ) {
     let below = machine.tree.stack(node);
     let containers: Vec<String> =
@@ -287,7 +287,7 @@ fn add_overlapping<'machine>(
             Sharing::Yes | Sharing::ByPool => related.push((other, relation)),
             Sharing::Perhaps(_) if relation == Relation::Below => related.push((other, relation)),
             Sharing::Perhaps(why) => {
-                found.doubt(format_args!("{} may have some of its sectors: {why}", other.shown()));
+                usage.doubt(format_args!("{} may have some of its sectors: {why}", other.shown()));
             }
         }
     }
@@ -313,19 +313,19 @@ fn relation_of(list: &Related<'_>, node: &Node) -> Option<Relation> {
     list.iter().find(|(other, _)| other.name == node.name).map(|(_, relation)| *relation)
 }
 
-fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
+fn mounted(machine: &Machine<'_>, related: &Related<'_>, usage: &mut InUse) {
     let mut reported = BTreeSet::new();
     for mount in &machine.mounts {
         for device in machine.devices_of_mount(mount) {
             let Some(relation) = relation_of(related, device) else { continue };
             reported.insert(device.name.clone());
             let text = with_relation(&mount.shown_on(device), relation);
-            found.add(UseKind::Mounted, text.trim_end_matches(','));
+            usage.add(UseKind::Mounted, text.trim_end_matches(','));
         }
     }
     for device in machine.btrfs_filesystems().flatten() {
         if relation_of(related, device).is_some() && reported.insert(device.name.clone()) {
-            found.add(UseKind::Mounted, &format!("a btrfs filesystem over {}", device.shown()));
+            usage.add(UseKind::Mounted, &format!("a btrfs filesystem over {}", device.shown()));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! It opens no device.
 
 use crate::machine::{Machine, Node};
-use crate::uses::Found;
+use crate::uses::InUse;
 use crate::uses::processes::{NodeNumber, descriptors, device_behind, only_names, others, tables};
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::files::names_in;
@@ -77,7 +77,7 @@ fn open_files(proc: &Path, number: DeviceNumber, enough: u64) -> u64 {
     let count = |files: &Vec<(i32, u32)>| u64::try_from(files.len()).unwrap_or(u64::MAX);
     let mut files: Vec<(i32, u32)> = Vec::new();
     let own = tables(proc, &std::process::id().to_string());
-    let others = std::iter::once_with(|| others(proc, &mut Found::default())).flatten();
+    let others = std::iter::once_with(|| others(proc, &mut InUse::default())).flatten();
     for process in own.into_iter().chain(others) {
         if count(&files) >= enough {
             break;

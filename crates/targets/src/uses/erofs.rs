@@ -1,10 +1,10 @@
 //! EROFS that is mounted from a file without a loop device (Linux 6.12). The kernel keeps the file open for reading and shows the name
-//! by which it was mounted, which may have been given to another file since. Where a lease does not tell who has a file open, an image
+//! by which it was mounted, which may have been given to another file since. Where a lease does not say who has a file open, an image
 //! of EROFS may be what is mounted, unless the name leads to another image that is open. It opens files for reading only.
 
 use crate::machine::{Machine, Mount, Namespace};
 use crate::probe;
-use crate::uses::Found;
+use crate::uses::InUse;
 use crate::uses::open_stat::Inode;
 use crate::uses::stored_name::{Led, leads_to, open_file};
 use rustix::io::Errno;
@@ -16,9 +16,9 @@ const SUPERBLOCK_OFFSET: u64 = 1024;
 const MAGIC: [u8; 4] = 0xe0f5_e1e2_u32.to_le_bytes();
 
 /// Adds a doubt for each filesystem that may be mounted from the file.
-pub(crate) fn doubt(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) {
+pub(crate) fn doubt(machine: &Machine<'_>, path: &Path, inode: Inode, usage: &mut InUse) {
     for mount in may_be_mounted_from(machine, path, inode) {
-        found.doubt(format_args!(
+        usage.doubt(format_args!(
             "it is an image of EROFS, and one was mounted on {} from {}, a name that may have led here",
             mount.shown(),
             mount.source.display()
@@ -47,7 +47,7 @@ pub(crate) fn may_be_mounted_from<'machine>(
     mounts
 }
 
-/// Whether the name still leads to an image that somebody has open, and that is another file.
+/// Whether the name still leads to an image that a program has open, and that is another file.
 fn is_from_another(machine: &Machine<'_>, mount: &Mount, inode: Inode) -> bool {
     let namespace: &Namespace = &mount.namespace;
     let is_other =
@@ -85,9 +85,9 @@ mod tests {
         let path = fake.path(name);
         let meta = fs::metadata(&path).unwrap();
         fake.with(|machine, _| {
-            let mut found = Found::default();
-            doubt(machine, &path, (meta.dev(), meta.ino()), &mut found);
-            found.doubts.len()
+            let mut usage = InUse::default();
+            doubt(machine, &path, (meta.dev(), meta.ino()), &mut usage);
+            usage.doubts.len()
         })
     }
 
@@ -101,7 +101,7 @@ mod tests {
         let fake = fake.mount("0:50", "/mnt", "erofs", &source).mount("0:50", "/too", "erofs", &source);
         assert_eq!(doubts(&fake, "renamed.img"), 1, "one filesystem");
         assert_eq!((doubts(&fake, "text"), doubts(&fake, "short")), (0, 0));
-        // Another file has the name now; while nobody has that open, it is not what is mounted.
+        // Another file has the name now; while no process has that open, it is not what is mounted.
         image(&fake, "image");
         let reader = fs::File::open(fake.path("image")).unwrap();
         let told =

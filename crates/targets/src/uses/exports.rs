@@ -1,12 +1,12 @@
 //! What the kernel serves to other hosts without a process that holds it open: nvmet, LIO, SCST, RNBD, USB gadgets and Xen,
-//! as configfs and sysfs list it, mostly by the name that somebody wrote there. What a name meant then is a question of
+//! as configfs and sysfs list it, mostly by the name that a program wrote there. What a name meant then is a question of
 //! `stored_name`. It reads small text files and decides nothing.
 
 use crate::machine::{Machine, Namespace};
 use crate::uses::dm_openers;
 use crate::uses::open_stat::Inode;
 use crate::uses::stored_name::{Led, Moved, is_mapped_name, leads_to, moved};
-use crate::uses::{Found, LOST_EXPORT, MOVED_EXPORT, UseKind};
+use crate::uses::{InUse, LOST_EXPORT, MOVED_EXPORT, UseKind};
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::files::{names_in, read_text};
 use std::collections::BTreeSet;
@@ -55,13 +55,13 @@ pub(crate) enum Exports {
 
 /// Adds a use for each export that matches the query by its name, in any mount namespace, and a doubt for lists that cannot be read; for
 /// devices also a doubt for each export whose name need not have led where it leads now. Of a file the kernel says more (`doubt_file`).
-pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut Found) {
+pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, usage: &mut InUse) {
     let config = machine.roots.sys.join("kernel/config");
     for (module, directory) in
         [("nvmet", "nvmet"), ("target_core_mod", "target"), ("usb_f_mass_storage", "usb_gadget")]
     {
         if machine.roots.sys.join("module").join(module).exists() && !config.join(directory).exists() {
-            found.doubt(format_args!(
+            usage.doubt(format_args!(
                 "the kernel may export it ({module} is loaded), and the list of exports cannot be read: configfs is not mounted on /sys/kernel/config"
             ));
         }
@@ -70,7 +70,7 @@ pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut F
         match &what {
             ExportedObject::Devices(numbers) => {
                 if matches!(query, ExportQuery::Devices(query) if !query.is_disjoint(numbers)) {
-                    found.add(UseKind::Exported, &by);
+                    usage.add(UseKind::Exported, &by);
                 }
             }
             ExportedObject::Path(name) | ExportedObject::Evident(name) => {
@@ -78,15 +78,15 @@ pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut F
                 let is_it = |led: Option<Led>| led.is_some_and(|led| query.is(led));
                 let others = machine.other_namespaces();
                 if is_it(led) {
-                    found.add(UseKind::Exported, &by);
+                    usage.add(UseKind::Exported, &by);
                 } else if others.iter().any(|space| is_it(leads_to(machine, name, space))) {
                     let text = format!("{by}, by the name {} of another mount namespace", name.display());
-                    found.add(UseKind::Exported, &text);
+                    usage.add(UseKind::Exported, &text);
                 } else if let (ExportQuery::Devices(numbers), ExportedObject::Path(name)) = (query, &what)
                     && let Some(why) = moved(machine, name, led)
                     && may_have_been(machine, name, numbers)
                 {
-                    doubt(&by, name, why, found);
+                    doubt(&by, name, why, usage);
                 }
             }
         }
@@ -95,7 +95,7 @@ pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut F
 
 /// Adds a doubt for each export whose name need not have led where it leads now, and so may have led to the file. A name that leads to
 /// a device is not taken for one that led to a file.
-pub(crate) fn doubt_file(machine: &Machine<'_>, inode: Inode, found: &mut Found) {
+pub(crate) fn doubt_file(machine: &Machine<'_>, inode: Inode, usage: &mut InUse) {
     for Export { what, by } in exports(machine) {
         let ExportedObject::Path(name) = what else { continue };
         let led = leads_to(machine, &name, &Namespace::Own);
@@ -105,17 +105,17 @@ pub(crate) fn doubt_file(machine: &Machine<'_>, inode: Inode, found: &mut Found)
             Some(Led::File(led)) => led != inode,
         };
         if let Some(why) = moved(machine, &name, led).filter(|_| may_be_file) {
-            doubt(&by, &name, why, found);
+            doubt(&by, &name, why, usage);
         }
     }
 }
 
-fn doubt(by: &str, name: &Path, why: Moved, found: &mut Found) {
+fn doubt(by: &str, name: &Path, why: Moved, usage: &mut InUse) {
     let why = match why {
         Moved::Lost => LOST_EXPORT,
         Moved::NotOpen | Moved::MayBe => MOVED_EXPORT,
     };
-    found.doubt(format_args!("{by} exports {}, {why}", name.display()));
+    usage.doubt(format_args!("{by} exports {}, {why}", name.display()));
 }
 
 /// Whether one of the devices may be what was opened by a name that leads elsewhere now. A device of device mapper is not, if nothing
@@ -325,7 +325,7 @@ fn enabled_path(directory: &Path) -> Option<PathBuf> {
 }
 
 /// `device_path` in the directory of a namespace or a controller of nvmet: `(null)` if it has none. The kernel takes one that is relative
-/// to the directory of whoever writes it, and then nobody can say what it means.
+/// to the directory of the program that writes it, and then it is unknown what it means.
 pub(crate) fn nvmet_path(directory: &Path) -> Option<PathBuf> {
     let text = read_text(&directory.join("device_path"))?;
     let name = text.lines().next()?.trim();
@@ -354,16 +354,16 @@ mod tests {
     use crate::tests::Fake;
     use std::os::unix::fs::MetadataExt as _;
 
-    fn look(fake: &Fake, query: &ExportQuery<'_>) -> Found {
+    fn look(fake: &Fake, query: &ExportQuery<'_>) -> InUse {
         fake.with(|machine, _| {
-            let mut found = Found::default();
-            find(machine, query, &mut found);
-            found
+            let mut usage = InUse::default();
+            find(machine, query, &mut usage);
+            usage
         })
     }
 
-    fn texts(found: &Found) -> Vec<&str> {
-        found.uses.iter().map(|used| used.text.as_str()).collect()
+    fn texts(usage: &InUse) -> Vec<&str> {
+        usage.uses.iter().map(|used| used.text.as_str()).collect()
     }
 
     #[test]
@@ -376,10 +376,10 @@ mod tests {
         fake.file(&format!("{lio}/info"), "        iBlock device: sdb  UDEV PATH: /dev/sdb  readonly: 0\n");
         fake.file("sys/kernel/config/usb_gadget/g1/functions/mass_storage.0/lun.0/file", "/dev/sdb\n");
         let number = |text: &str| BTreeSet::from([text.parse().unwrap()]);
-        let found = look(&fake, &ExportQuery::Devices(&number("8:0")));
-        assert_eq!(texts(&found), ["namespace 1 of the NVMe subsystem nqn.test"]);
-        let found = look(&fake, &ExportQuery::Devices(&number("8:16")));
-        assert_eq!(texts(&found), ["the SCSI target iblock_0/disk", "the USB gadget g1"]);
+        let usage = look(&fake, &ExportQuery::Devices(&number("8:0")));
+        assert_eq!(texts(&usage), ["namespace 1 of the NVMe subsystem nqn.test"]);
+        let usage = look(&fake, &ExportQuery::Devices(&number("8:16")));
+        assert_eq!(texts(&usage), ["the SCSI target iblock_0/disk", "the USB gadget g1"]);
         fake.file(&format!("{nvmet}/enable"), "0\n");
         assert_eq!(texts(&look(&fake, &ExportQuery::Devices(&number("8:0")))), Vec::<&str>::new());
     }
@@ -399,22 +399,22 @@ mod tests {
         std::os::unix::fs::symlink("../../class/nvme/nvme1", fake.path("sys/block/nvme1n1/device")).unwrap();
         fake.file("sys/block/nvme2n1/device/nvme1/serial", "S1\n");
         let number = |text: &str| BTreeSet::from([text.parse().unwrap()]);
-        let found = look(&fake, &ExportQuery::Devices(&number("253:7")));
-        assert_eq!(texts(&found), ["the virtual machine 3 of Xen (vbd-3-51712)"]);
+        let usage = look(&fake, &ExportQuery::Devices(&number("253:7")));
+        assert_eq!(texts(&usage), ["the virtual machine 3 of Xen (vbd-3-51712)"]);
         fake.file("sys/class/nvme/nvme0/serial", "S0\n");
         for disk in ["259:1", "259:2"] {
-            let found = look(&fake, &ExportQuery::Devices(&number(disk)));
-            assert_eq!(texts(&found), ["the NVMe subsystem nqn.p, with its whole controller"], "{disk}");
-            assert_eq!(found.doubts, Vec::<String>::new());
+            let usage = look(&fake, &ExportQuery::Devices(&number(disk)));
+            assert_eq!(texts(&usage), ["the NVMe subsystem nqn.p, with its whole controller"], "{disk}");
+            assert_eq!(usage.doubts, Vec::<String>::new());
         }
         fake.file(&format!("{passed}/device_path"), "/dev/nvme0\n");
         assert_eq!(texts(&look(&fake, &ExportQuery::Devices(&number("259:1")))), Vec::<&str>::new());
         std::os::unix::fs::symlink("nvme0", fake.path("dev/fast")).unwrap();
         for name in ["/dev/fast", "/dev/nvme7", "/srv/nvme0"] {
             fake.file(&format!("{passed}/device_path"), &format!("{name}\n"));
-            let found = look(&fake, &ExportQuery::Devices(&number("259:1")));
+            let usage = look(&fake, &ExportQuery::Devices(&number("259:1")));
             let said = format!("perhaps the NVMe subsystem nqn.p, with the whole controller {name}");
-            assert_eq!(texts(&found), [said], "a link, or a name that leads nowhere here");
+            assert_eq!(texts(&usage), [said], "a link, or a name that leads nowhere here");
         }
         fake.file(&format!("{passed}/enable"), "0\n");
         assert_eq!(texts(&look(&fake, &ExportQuery::Devices(&number("259:1")))), Vec::<&str>::new());
@@ -454,10 +454,10 @@ mod tests {
         std::os::unix::fs::symlink(fake.path(controller), fake.path("sys/class/udc/dummy_udc.0/device"))
             .unwrap();
         for (number, is_exported) in [("8:0", true), ("8:16", true), ("8:32", false)] {
-            let found = look(&fake, &ExportQuery::Devices(&BTreeSet::from([number.parse().unwrap()])));
+            let usage = look(&fake, &ExportQuery::Devices(&BTreeSet::from([number.parse().unwrap()])));
             let wanted: &[&str] = if is_exported { &["the USB gadget on dummy_udc.0"] } else { &[] };
-            assert_eq!(texts(&found), wanted, "{number}");
-            assert_eq!(found.doubts, Vec::<String>::new());
+            assert_eq!(texts(&usage), wanted, "{number}");
+            assert_eq!(usage.doubts, Vec::<String>::new());
         }
     }
 
@@ -470,8 +470,8 @@ mod tests {
             format!("  TCM FILEIO ID: 0        File: {}  Size: 1048576  Mode: Buffered\n", file.display());
         fake.file("sys/kernel/config/target/core/fileio_0/image/info", &info);
         let meta = std::fs::metadata(&file).unwrap();
-        let found = look(&fake, &ExportQuery::File((meta.dev(), meta.ino())));
-        assert_eq!(texts(&found), ["the SCSI target fileio_0/image"]);
+        let usage = look(&fake, &ExportQuery::File((meta.dev(), meta.ino())));
+        assert_eq!(texts(&usage), ["the SCSI target fileio_0/image"]);
         assert!(look(&fake, &ExportQuery::File((meta.dev(), meta.ino() + 1))).uses.is_empty());
     }
 
@@ -480,12 +480,12 @@ mod tests {
         let fake = Fake::new();
         fake.file("sys/kernel/config/target/core/fileio_0/image/udev_path", "/nonexistent/image\n");
         fake.file("sys/module/nvmet/refcnt", "0\n");
-        let mut found = look(&fake, &ExportQuery::File((1, 1)));
-        fake.with(|machine, _| doubt_file(machine, (1, 1), &mut found));
-        assert_eq!(found.doubts.len(), 2, "{:?}", found.doubts);
-        assert!(found.doubts[0].contains("configfs is not mounted"), "{:?}", found.doubts);
+        let mut usage = look(&fake, &ExportQuery::File((1, 1)));
+        fake.with(|machine, _| doubt_file(machine, (1, 1), &mut usage));
+        assert_eq!(usage.doubts.len(), 2, "{:?}", usage.doubts);
+        assert!(usage.doubts[0].contains("configfs is not mounted"), "{:?}", usage.doubts);
         let lost = "the SCSI target fileio_0/image exports /nonexistent/image, which cannot be found here";
-        assert_eq!(found.doubts[1], lost);
+        assert_eq!(usage.doubts[1], lost);
         assert_eq!(look(&fake, &ExportQuery::Devices(&BTreeSet::new())).doubts.len(), 1, "no device");
     }
 
@@ -497,9 +497,9 @@ mod tests {
     }
 
     fn doubts_of(fake: &Fake, number: &str) -> Vec<String> {
-        let found = look(fake, &ExportQuery::Devices(&BTreeSet::from([number.parse().unwrap()])));
-        assert_eq!(texts(&found), Vec::<&str>::new());
-        found.doubts
+        let usage = look(fake, &ExportQuery::Devices(&BTreeSet::from([number.parse().unwrap()])));
+        assert_eq!(texts(&usage), Vec::<&str>::new());
+        usage.doubts
     }
 
     #[test]
@@ -521,8 +521,8 @@ mod tests {
         assert_eq!(doubts_of(&fake, "253:0"), said);
         assert_eq!(doubts_of(&fake, "253:2"), Vec::<String>::new(), "nothing unseen has it open");
         assert_eq!(doubts_of(&fake, "8:0"), Vec::<String>::new(), "it never had a name of device mapper");
-        let found = look(&fake, &ExportQuery::Devices(&BTreeSet::from(["253:1".parse().unwrap()])));
-        assert_eq!(texts(&found), ["namespace 1 of the NVMe subsystem nqn.test"], "by its name");
+        let usage = look(&fake, &ExportQuery::Devices(&BTreeSet::from(["253:1".parse().unwrap()])));
+        assert_eq!(texts(&usage), ["namespace 1 of the NVMe subsystem nqn.test"], "by its name");
         // Before it was renamed, the name led to what is open.
         let fake = fake.answer("open dm-1", "1");
         assert_eq!(doubts_of(&fake, "253:0"), Vec::<String>::new());
@@ -554,8 +554,8 @@ mod tests {
             "iBlock device: sda  UDEV PATH: /dev/disk/by-id/ata-1  readonly: 0\n        Major: 8 Minor: 0  CLAIMED: IBLOCK\n",
         );
         fake.file(&format!("{lio}/udev_path"), "/dev/disk/by-id/ata-1\n");
-        let found = look(&fake, &ExportQuery::Devices(&BTreeSet::from(["8:0".parse().unwrap()])));
-        assert_eq!(texts(&found), ["the SCSI target iblock_0/disk"]);
+        let usage = look(&fake, &ExportQuery::Devices(&BTreeSet::from(["8:0".parse().unwrap()])));
+        assert_eq!(texts(&usage), ["the SCSI target iblock_0/disk"]);
         let fileio = "sys/kernel/config/target/core/fileio_1/disk";
         fake.file(&format!("{fileio}/udev_path"), "/dev/disk/by-id/ata-1\n");
         fake.file(&format!("{fileio}/enable"), "0\n");
@@ -571,8 +571,8 @@ mod tests {
         fake.file("proc/7/root/srv/disk.img", "x");
         exported(&fake, "/srv/disk.img");
         let meta = std::fs::metadata(fake.path("proc/7/root/srv/disk.img")).unwrap();
-        let found = look(&fake, &ExportQuery::File((meta.dev(), meta.ino())));
+        let usage = look(&fake, &ExportQuery::File((meta.dev(), meta.ino())));
         let said = "namespace 1 of the NVMe subsystem nqn.test, by the name /srv/disk.img of another mount namespace";
-        assert_eq!(texts(&found), [said]);
+        assert_eq!(texts(&usage), [said]);
     }
 }

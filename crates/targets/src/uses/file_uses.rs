@@ -7,7 +7,7 @@ use crate::uses::exports::{self, ExportQuery, Exports};
 use crate::uses::locks::{self, Locks};
 use crate::uses::processes::{self, Inode, users_of_file};
 use crate::uses::stored_name::{Led, leads_to};
-use crate::uses::{Found, UseKind};
+use crate::uses::{InUse, UseKind};
 use crate::uses::{erofs, twins};
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::files::read_number;
@@ -16,136 +16,136 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
-    let mut found = Found::default();
-    backing(machine, inode, None, &mut found);
-    doubt_namesakes(machine, path, &mut found);
-    held(machine, path, inode, Exports::Find, &mut found);
-    twins::find(machine, path, &mut found);
-    users_of_file(&machine.roots.proc, path, inode, &mut found);
+pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> InUse {
+    let mut usage = InUse::default();
+    backing(machine, inode, None, &mut usage);
+    doubt_namesakes(machine, path, &mut usage);
+    held(machine, path, inode, Exports::Find, &mut usage);
+    twins::find(machine, path, &mut usage);
+    users_of_file(&machine.roots.proc, path, inode, &mut usage);
     if let Some(mount) = mount_of(&machine.mounts, path).filter(|mount| mount.is_read_only()) {
-        found.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
+        usage.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
     }
-    found
+    usage
 }
 
-/// Adds a doubt about a file of which the kernel does not tell, for the reason `silence`, whether it is open for writing, if nothing
-/// else tells it either: processes that cannot be looked at, and loop devices over a file that cannot be found here.
-pub(crate) fn doubt_unseen(machine: &Machine<'_>, silence: &str, found: &mut Found) {
-    let mut unseen = Found::default();
+/// Adds a doubt about a file of which the kernel does not say, for the reason `silence`, whether it is open for writing, if nothing
+/// else says it either: processes that cannot be looked at, and loop devices over a file that cannot be found here.
+pub(crate) fn doubt_unseen(machine: &Machine<'_>, silence: &str, usage: &mut InUse) {
+    let mut unseen = InUse::default();
     processes::doubt_unseen(&machine.roots.proc, &mut unseen);
     for node in machine.unknown_backings() {
         unseen.doubt(format_args!("it may be what {} keeps its data in", node.shown()));
     }
     if let Some(why) = unseen.doubts.first() {
-        found.doubts.push(format!("{silence}, and {why}"));
+        usage.doubts.push(format!("{silence}, and {why}"));
     }
 }
 
 /// Finds who else uses the backing files of the loop devices in the stack of `node`.
-pub(crate) fn find_below(machine: &Machine<'_>, node: &Node) -> Found {
-    let mut found = Found::default();
+pub(crate) fn find_below(machine: &Machine<'_>, node: &Node) -> InUse {
+    let mut usage = InUse::default();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
         let file = below.backing_file.as_deref().filter(|_| machine.device_below_loop(below).is_none());
         if let Some(file) = file {
-            find_below_loop(machine, below, file, &mut found);
+            find_below_loop(machine, below, file, &mut usage);
         }
     }
-    found
+    usage
 }
 
 /// Finds who else uses the file at `path` that is served to others.
-pub(crate) fn below_export(machine: &Machine<'_>, path: &Path) -> Found {
-    let mut found = Found::default();
+pub(crate) fn below_export(machine: &Machine<'_>, path: &Path) -> InUse {
+    let mut usage = InUse::default();
     match fs::metadata(path) {
         Ok(meta) => {
             let inode = (meta.dev(), meta.ino());
-            backing(machine, inode, None, &mut found);
-            held(machine, path, inode, Exports::Ours, &mut found);
-            users_of_file(&machine.roots.proc, path, inode, &mut found);
-            erofs::doubt(machine, path, inode, &mut found);
+            backing(machine, inode, None, &mut usage);
+            held(machine, path, inode, Exports::Ours, &mut usage);
+            users_of_file(&machine.roots.proc, path, inode, &mut usage);
+            erofs::doubt(machine, path, inode, &mut usage);
         }
         Err(error) => {
-            found.doubt(format_args!("the file {} below it cannot be examined ({error})", shown(path)));
+            usage.doubt(format_args!("the file {} below it cannot be examined ({error})", shown(path)));
         }
     }
-    found
+    usage
 }
 
-fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, found: &mut Found) {
+fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, usage: &mut InUse) {
     let is_other = |meta: &fs::Metadata| {
         machine.backing(below).is_some_and(|backing| backing.inode != (meta.dev(), meta.ino()))
     };
     match fs::metadata(path) {
         // A mount may hide it, and then neither who uses it is known, nor what it takes of its filesystem.
         Ok(meta) if is_other(&meta) => {
-            found.doubt(format_args!("another file is in the place of its backing file {}", shown(path)));
+            usage.doubt(format_args!("another file is in the place of its backing file {}", shown(path)));
         }
         Ok(meta) => {
             let inode = (meta.dev(), meta.ino());
-            backing(machine, inode, Some(below), found);
-            held(machine, path, inode, Exports::Find, found);
-            twins::find(machine, path, found);
-            users_of_file(&machine.roots.proc, path, inode, found);
+            backing(machine, inode, Some(below), usage);
+            held(machine, path, inode, Exports::Find, usage);
+            twins::find(machine, path, usage);
+            users_of_file(&machine.roots.proc, path, inode, usage);
             // The loop device has it open, so that the kernel cannot be asked who else has.
-            exports::doubt_file(machine, inode, found);
-            erofs::doubt(machine, path, inode, found);
+            exports::doubt_file(machine, inode, usage);
+            erofs::doubt(machine, path, inode, usage);
         }
         Err(error) => {
-            found.doubt(format_args!("its backing file {} cannot be examined ({error})", shown(path)));
+            usage.doubt(format_args!("its backing file {} cannot be examined ({error})", shown(path)));
         }
     }
 }
 
 /// What holds a file, except loop devices and processes.
-fn held(machine: &Machine<'_>, path: &Path, inode: Inode, exported: Exports, found: &mut Found) {
-    mounted(machine, inode, found);
-    swapped(machine, path, inode, found);
-    bitmap(machine, path, inode, found);
+fn held(machine: &Machine<'_>, path: &Path, inode: Inode, exported: Exports, usage: &mut InUse) {
+    mounted(machine, inode, usage);
+    swapped(machine, path, inode, usage);
+    bitmap(machine, path, inode, usage);
     if exported == Exports::Find {
-        exports::find(machine, &ExportQuery::File(inode), found);
+        exports::find(machine, &ExportQuery::File(inode), usage);
     }
     // A subvolume of a btrfs has a number of its own, and locks are listed under that of the filesystem.
     let numbers: Vec<DeviceNumber> =
         mount_of(&machine.mounts, path).map(|mount| mount.number).into_iter().collect();
-    let uses_before = found.uses.len();
-    locks::find(&machine.roots.proc, inode, &numbers, Locks::Any, found);
-    if found.uses.len() == uses_before {
-        locks::ask(path, inode, found);
+    let uses_before = usage.uses.len();
+    locks::find(&machine.roots.proc, inode, &numbers, Locks::Any, usage);
+    if usage.uses.len() == uses_before {
+        locks::ask(path, inode, usage);
     }
 }
 
 /// A filesystem that is mounted from a file without a loop device: EROFS, and filesystems in user space. The source of autofs is
 /// the file that it reads its mounts from. The name of a source is one of its own mount namespace.
-fn mounted(machine: &Machine<'_>, inode: Inode, found: &mut Found) {
+fn mounted(machine: &Machine<'_>, inode: Inode, usage: &mut InUse) {
     let is_ours = |mount: &&Mount| {
         mount.source.is_absolute()
             && mount.kind != "autofs"
             && leads_to(machine, &mount.source, &mount.namespace) == Some(Led::File(inode))
     };
     for mount in machine.mounts.iter().filter(is_ours) {
-        found.add(UseKind::Mounted, &mount.shown());
+        usage.add(UseKind::Mounted, &mount.shown());
     }
 }
 
 /// Adds the loop devices over a file, except those that keep their data in another part of it than the loop device `own`.
-fn backing(machine: &Machine<'_>, inode: Inode, own: Option<&Node>, found: &mut Found) {
+fn backing(machine: &Machine<'_>, inode: Inode, own: Option<&Node>, usage: &mut InUse) {
     let is_other = |node: &&Node| own.is_none_or(|own| own.name != node.name);
     let may_share = |node: &&Node| own.is_none_or(|own| may_share_bytes(own, node));
     for node in machine.tree.nodes().filter(is_other).filter(may_share) {
         let Some(file) = node.backing_file.as_deref() else { continue };
         if machine.backing(node).is_some_and(|backing| backing.inode == inode) {
-            found.add(UseKind::BackingFile, &format!("{} keeps its data in {}", node.name, file.display()));
+            usage.add(UseKind::BackingFile, &format!("{} keeps its data in {}", node.name, file.display()));
         }
     }
     for node in machine.lost_backings().filter(is_other) {
-        found.doubt(format_args!("it may be what {} keeps its data in", node.shown()));
+        usage.doubt(format_args!("it may be what {} keeps its data in", node.shown()));
     }
 }
 
 /// A loop device over a file that cannot be found here, as in a container, may keep its data in the file that has its name and
 /// has room for it. Where the name leads somewhere, or may not be followed, it is that of another file.
-fn doubt_namesakes(machine: &Machine<'_>, path: &Path, found: &mut Found) {
+fn doubt_namesakes(machine: &Machine<'_>, path: &Path, usage: &mut InUse) {
     let size_bytes = fs::metadata(path).map_or(0, |meta| meta.len());
     let is_missing = |file: &Path| {
         fs::symlink_metadata(file).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
@@ -154,7 +154,7 @@ fn doubt_namesakes(machine: &Machine<'_>, path: &Path, found: &mut Found) {
     let is_namesake = |file: &Path| file.file_name() == path.file_name() && is_missing(file);
     for node in machine.unknown_backings() {
         if node.backing_file.as_deref().is_some_and(is_namesake) && fits(node) {
-            found.doubt(format_args!("it may be what {} keeps its data in", node.shown()));
+            usage.doubt(format_args!("it may be what {} keeps its data in", node.shown()));
         }
     }
 }
@@ -174,12 +174,12 @@ fn may_share_bytes(one: &Node, other: &Node) -> bool {
 
 /// An array of md may keep its write-intent bitmap in a file, which the kernel itself has open: no process shows it. Without a list
 /// of arrays there are none.
-fn bitmap(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) {
+fn bitmap(machine: &Machine<'_>, path: &Path, inode: Inode, usage: &mut InUse) {
     let is_ours =
         |file: &Path| file == path || fs::metadata(file).is_ok_and(|meta| (meta.dev(), meta.ino()) == inode);
     let text = fs::read(machine.roots.proc.join("mdstat")).unwrap_or_default();
     for (array, _) in bitmap_files(&text).iter().filter(|(_, file)| is_ours(file)) {
-        found.add(UseKind::OpenElsewhere, &format!("the array {array} keeps its write-intent bitmap in it"));
+        usage.add(UseKind::OpenElsewhere, &format!("the array {array} keeps its write-intent bitmap in it"));
     }
 }
 
@@ -188,24 +188,24 @@ fn bitmap(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) {
 fn bitmap_files(mdstat: &[u8]) -> Vec<(String, PathBuf)> {
     const FILE: &[u8] = b", file: ";
     let mut array = String::new();
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for line in mdstat.split(|&byte| byte == b'\n') {
         if !line.starts_with(b" ") {
             let name = line.split(|&byte| byte == b' ').next().unwrap_or_default();
             array = String::from_utf8_lossy(name).into_owned();
         } else if let Some(at) = line.windows(FILE.len()).position(|part| part == FILE) {
-            found.push((array.clone(), PathBuf::from(unescape(&line[at + FILE.len()..]))));
+            files.push((array.clone(), PathBuf::from(unescape(&line[at + FILE.len()..]))));
         }
     }
-    found
+    files
 }
 
-fn swapped(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) {
+fn swapped(machine: &Machine<'_>, path: &Path, inode: Inode, usage: &mut InUse) {
     let is_ours = |swap: &&std::path::PathBuf| {
         *swap == path || fs::metadata(swap).is_ok_and(|meta| (meta.dev(), meta.ino()) == inode)
     };
     if let Some(swap) = machine.swaps.iter().find(is_ours) {
-        found.add(UseKind::Swap, &swap.display().to_string());
+        usage.add(UseKind::Swap, &swap.display().to_string());
     }
 }
 
@@ -231,10 +231,10 @@ mod tests {
         }
         for target in ["loop0", "dm-0"] {
             fake.with(|machine, _| {
-                let found = find_below(machine, machine.tree.get(target).unwrap());
-                assert_eq!(found.uses.len(), 1, "{target}: {found:?}");
-                assert_eq!(found.uses[0].kind, UseKind::BackingFile);
-                assert!(found.uses[0].text.starts_with("loop1 keeps its data in"), "{found:?}");
+                let usage = find_below(machine, machine.tree.get(target).unwrap());
+                assert_eq!(usage.uses.len(), 1, "{target}: {usage:?}");
+                assert_eq!(usage.uses[0].kind, UseKind::BackingFile);
+                assert!(usage.uses[0].text.starts_with("loop1 keeps its data in"), "{usage:?}");
             });
         }
     }
@@ -256,17 +256,17 @@ mod tests {
             [("1074790400\n", false), ("1074790399\n", true), ("0\n", true), ("\n", true)]
         {
             fake(second).with(|machine, _| {
-                let found = find_below(machine, machine.tree.get("loop0").unwrap());
-                assert_eq!(found.uses.len(), usize::from(is_shared), "{second}: {found:?}");
+                let usage = find_below(machine, machine.tree.get("loop0").unwrap());
+                assert_eq!(usage.uses.len(), usize::from(is_shared), "{second}: {usage:?}");
             });
         }
     }
 
-    fn doubts(fake: &Fake, look: impl Fn(&Machine<'_>, &mut Found)) -> Vec<String> {
+    fn doubts(fake: &Fake, look: impl Fn(&Machine<'_>, &mut InUse)) -> Vec<String> {
         fake.with(|machine, _| {
-            let mut found = Found::default();
-            look(machine, &mut found);
-            found.doubts
+            let mut usage = InUse::default();
+            look(machine, &mut usage);
+            usage.doubts
         })
     }
 
@@ -274,7 +274,7 @@ mod tests {
     fn who_may_not_ask_the_kernel_must_see_every_process_and_every_loop_device() {
         let none = Vec::<String>::new();
         let unseen =
-            |fake: &Fake| doubts(fake, |machine, found| doubt_unseen(machine, "it does not tell", found));
+            |fake: &Fake| doubts(fake, |machine, usage| doubt_unseen(machine, "it does not tell", usage));
         assert_eq!(unseen(&Fake::new()), none, "all is seen");
         let hidden = Fake::new();
         fs::remove_dir_all(hidden.path("proc/1")).unwrap();
@@ -309,10 +309,10 @@ mod tests {
             let fake = fake(file, offset);
             fs::create_dir(fake.path("sub")).unwrap();
             fs::write(fake.path("sub/disk.img"), "x").unwrap();
-            let said = doubts(&fake, |machine, found| {
+            let said = doubts(&fake, |machine, usage| {
                 let path = fake.path("disk.img");
                 let meta = fs::metadata(&path).unwrap();
-                found.extend(find(machine, &path, (meta.dev(), meta.ino())));
+                usage.extend(find(machine, &path, (meta.dev(), meta.ino())));
             });
             assert_eq!(said.len(), usize::from(is_doubtful), "{file} {offset}: {said:?}");
         }
@@ -352,8 +352,8 @@ mod tests {
         let inode = |path: &Path| fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).unwrap();
         fs::write(fake.path("other"), "x").unwrap();
         fake.with(|machine, _| {
-            let found = find(machine, &file, inode(&file));
-            let texts: Vec<_> = found.uses.iter().map(|one| (one.kind, one.text.as_str())).collect();
+            let usage = find(machine, &file, inode(&file));
+            let texts: Vec<_> = usage.uses.iter().map(|one| (one.kind, one.text.as_str())).collect();
             assert_eq!(
                 texts,
                 [(UseKind::OpenElsewhere, "the array md1 keeps its write-intent bitmap in it")]

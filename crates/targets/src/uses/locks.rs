@@ -6,7 +6,7 @@
 use crate::probe;
 use crate::tools::TIMEOUT;
 use crate::uses::processes::{Inode, persistent};
-use crate::uses::{Found, UseKind};
+use crate::uses::{InUse, UseKind};
 use crate::within::within;
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::files::read_text;
@@ -18,7 +18,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locks {
     Any,
-    /// Whoever reads the label of a device takes a shared lock of its node, and whoever changes it an exclusive one
+    /// The program that reads the label of a device takes a shared lock of its node, and the program that changes it an exclusive one
     /// (systemd, "Locking Block Device Access").
     Exclusive,
 }
@@ -36,7 +36,7 @@ struct Lock {
 }
 
 /// Adds a use if another process has locked the inode, whose filesystem may have `numbers` beside that of stat(2).
-pub(crate) fn find(proc: &Path, inode: Inode, numbers: &[DeviceNumber], which: Locks, found: &mut Found) {
+pub(crate) fn find(proc: &Path, inode: Inode, numbers: &[DeviceNumber], which: Locks, usage: &mut InUse) {
     let numbers: Vec<DeviceNumber> =
         numbers.iter().copied().chain([DeviceNumber::from_raw(inode.0)]).collect();
     let is_ours = |lock: &Lock| {
@@ -45,9 +45,9 @@ pub(crate) fn find(proc: &Path, inode: Inode, numbers: &[DeviceNumber], which: L
             && lock.process != Some(std::process::id())
             && (which == Locks::Any || lock.is_exclusive)
     };
-    found.extend(persistent(|| {
-        let mut now = Found::default();
-        // Without this list nobody can lock anything.
+    usage.extend(persistent(|| {
+        let mut now = InUse::default();
+        // Without this list no process can lock anything.
         let text = read_text(&proc.join("locks")).unwrap_or_default();
         for lock in text.lines().filter_map(lock_of).filter(is_ours) {
             now.add(UseKind::OpenElsewhere, &shown(proc, &lock));
@@ -58,7 +58,7 @@ pub(crate) fn find(proc: &Path, inode: Inode, numbers: &[DeviceNumber], which: L
 
 /// Adds a use if the filesystem says that a part of the file at `path` is locked (fcntl(2)). It knows of other hosts and of containers,
 /// whose locks are in no list here; a lock of this process is none.
-pub(crate) fn ask(path: &Path, inode: Inode, found: &mut Found) {
+pub(crate) fn ask(path: &Path, inode: Inode, usage: &mut InUse) {
     /// The source of SMB: its client asks by taking the lock for a moment (`cifs_getlk`), in which others could not use the file.
     const TYPES_THAT_LOCK: [u64; 2] = [0xff53_4d42, 0xfe53_4d42];
     let is_it = |meta: &fs::Metadata| meta.is_file() && (meta.dev(), meta.ino()) == inode;
@@ -69,8 +69,8 @@ pub(crate) fn ask(path: &Path, inode: Inode, found: &mut Found) {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
     // What may not be read is not written either.
     let Ok(file) = File::options().read(true).custom_flags(flags).open(path) else { return };
-    found.extend(persistent(|| {
-        let mut now = Found::default();
+    usage.extend(persistent(|| {
+        let mut now = InUse::default();
         match answer(&file) {
             Some(true) => now.add(
                 UseKind::OpenElsewhere,
@@ -84,7 +84,7 @@ pub(crate) fn ask(path: &Path, inode: Inode, found: &mut Found) {
 }
 
 /// Whether others have locked it; `None` if there is no answer in time, as from a server whose locks a firewall keeps back. Without
-/// anybody to ask nobody has.
+/// a server to ask none has.
 fn answer(file: &File) -> Option<bool> {
     let file = file.try_clone().ok()?;
     within(TIMEOUT, move || rdsk_sys::openers::is_locked_by_others(&file).unwrap_or(false)).ok()
@@ -105,7 +105,7 @@ fn shown(proc: &Path, lock: &Lock) -> String {
     }
 }
 
-/// A lock that is held; `None` for one that somebody waits for (`->`), and for what is no lock.
+/// A lock that is held; `None` for one that a program waits for (`->`), and for what is no lock.
 fn lock_of(line: &str) -> Option<Lock> {
     let mut words = line.split_ascii_whitespace().skip(1);
     let kind = words.next().filter(|kind| *kind != "->")?.to_owned();
@@ -137,10 +137,10 @@ nonsense
         let fake = Fake::new();
         fake.file("proc/locks", TABLE);
         fake.file("proc/7/comm", "qemu\n");
-        let mut found = Found::default();
+        let mut usage = InUse::default();
         let btrfs = DeviceNumber { major: 0, minor: 0x2b };
-        find(&fake.path("proc"), (rustix::fs::makedev(8, 0x1a), number), &[btrfs], which, &mut found);
-        found.uses.into_iter().map(|used| used.text).collect()
+        find(&fake.path("proc"), (rustix::fs::makedev(8, 0x1a), number), &[btrfs], which, &mut usage);
+        usage.uses.into_iter().map(|used| used.text).collect()
     }
 
     #[test]
@@ -164,10 +164,10 @@ nonsense
         let place = tempfile::NamedTempFile::new().unwrap().into_temp_path();
         let meta = fs::metadata(&place).unwrap();
         let said = |inode: Inode| {
-            let mut found = Found::default();
-            ask(&place, inode, &mut found);
-            assert_eq!(found.doubts, Vec::<String>::new());
-            found.uses.into_iter().map(|used| used.text).collect::<Vec<_>>()
+            let mut usage = InUse::default();
+            ask(&place, inode, &mut usage);
+            assert_eq!(usage.doubts, Vec::<String>::new());
+            usage.uses.into_iter().map(|used| used.text).collect::<Vec<_>>()
         };
         let inode = (meta.dev(), meta.ino());
         let none = Vec::<String>::new();

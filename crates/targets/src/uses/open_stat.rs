@@ -11,7 +11,7 @@ use std::path::Path;
 /// A file beyond its name: `st_dev` and `st_ino`.
 pub(crate) type Inode = (u64, u64);
 
-/// What stat(2) tells, as far as it is needed here.
+/// What stat(2) says, as far as it is needed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) kind: FileType,

@@ -5,7 +5,7 @@ use crate::probe;
 use crate::uses::onlookers::{is_onlooker, keeps_metadata};
 pub(crate) use crate::uses::open_stat::Inode;
 use crate::uses::open_stat::{Stat, stat_likely, stat_node};
-use crate::uses::{Found, UseKind};
+use crate::uses::{InUse, UseKind};
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::files::{field, is_first_pid_namespace, names_in};
 use rustix::fs::{FileType, OFlags};
@@ -38,8 +38,8 @@ impl Process {
     }
 
     /// Adds what it does as a use: `has sdb open for writing`.
-    fn add_use(&self, kind: UseKind, does: &str, found: &mut Found) {
-        found.add_process(kind, &self.id, &self.shown(), does);
+    fn add_use(&self, kind: UseKind, does: &str, usage: &mut InUse) {
+        usage.add_process(kind, &self.id, &self.shown(), does);
     }
 }
 
@@ -58,27 +58,27 @@ pub(crate) fn openers(
     proc: &Path,
     devices: &BTreeMap<NodeNumber, String>,
     members: &BTreeSet<NodeNumber>,
-    found: &mut Found,
+    usage: &mut InUse,
 ) {
-    found.extend(persistent(|| openers_now(proc, devices, members)));
+    usage.extend(persistent(|| openers_now(proc, devices, members)));
 }
 
 /// Adds a doubt if there may be processes whose open files cannot be seen.
-pub(crate) fn doubt_unseen(proc: &Path, found: &mut Found) {
-    let unseen = others(proc, found).iter().filter(|process| descriptors(process).is_none()).count();
-    doubt_count(unseen, found);
+pub(crate) fn doubt_unseen(proc: &Path, usage: &mut InUse) {
+    let unseen = others(proc, usage).iter().filter(|process| descriptors(process).is_none()).count();
+    doubt_count(unseen, usage);
 }
 
 /// Adds a use for each process that has the file open or mapped. What may not be inspected is skipped, and who only watches disks does
 /// not count as a reader.
-pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, found: &mut Found) {
-    found.extend(persistent(|| users_of_file_now(proc, path, inode)));
+pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, usage: &mut InUse) {
+    usage.extend(persistent(|| users_of_file_now(proc, path, inode)));
 }
 
 /// Whether a process that procfs shows, this one included, has the file open or mapped, for whatever purpose.
 pub(crate) fn is_shown_open(proc: &Path, path: &Path, inode: Inode) -> bool {
     let own = tables(proc, &std::process::id().to_string());
-    others(proc, &mut Found::default()).iter().chain(&own).any(|process| {
+    others(proc, &mut InUse::default()).iter().chain(&own).any(|process| {
         let names = descriptors(process).unwrap_or_default();
         opened(process, &names, path, inode).next().is_some() || mapping_of(process, inode).is_some()
     })
@@ -103,10 +103,10 @@ impl Descriptor<'_> {
 }
 
 /// Adds a use for each process that has a file open for writing which `is_it` recognises. What may not be inspected is skipped.
-pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, found: &mut Found) {
-    found.extend(persistent(|| {
-        let mut now = Found::default();
-        for process in others(proc, &mut Found::default()) {
+pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, usage: &mut InUse) {
+    usage.extend(persistent(|| {
+        let mut now = InUse::default();
+        for process in others(proc, &mut InUse::default()) {
             let file = |name: &String| {
                 let link = process.directory.join("fd").join(name);
                 let path = fs::read_link(&link).ok().filter(|path| path.is_absolute())?;
@@ -126,25 +126,25 @@ pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, f
 
 /// Checks again if something was found, and keeps what persists: a process that opens a device to read its label has
 /// closed it by then, and a forked one has started its program, which closes what it inherited.
-pub(crate) fn persistent(look: impl Fn() -> Found) -> Found {
-    let mut found = look();
+pub(crate) fn persistent(look: impl Fn() -> InUse) -> InUse {
+    let mut usage = look();
     for done in 0..MAX_READER_RECHECKS {
-        let only_reads = found.uses.iter().all(|used| used.kind == UseKind::ReadElsewhere);
-        if found.uses.is_empty() || done >= MAX_RECHECKS && !only_reads {
+        let only_reads = usage.uses.iter().all(|used| used.kind == UseKind::ReadElsewhere);
+        if usage.uses.is_empty() || done >= MAX_RECHECKS && !only_reads {
             break;
         }
         std::thread::sleep(RECHECK_INTERVAL);
         let again = look();
-        found.uses.retain(|used| again.uses.iter().any(|other| other.is_same(used)));
-        found.doubts = again.doubts;
+        usage.uses.retain(|used| again.uses.iter().any(|other| other.is_same(used)));
+        usage.doubts = again.doubts;
     }
-    found
+    usage
 }
 
-fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>, members: &BTreeSet<NodeNumber>) -> Found {
-    let mut found = Found::default();
+fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>, members: &BTreeSet<NodeNumber>) -> InUse {
+    let mut usage = InUse::default();
     let mut unseen = 0;
-    for process in others(proc, &mut found) {
+    for process in others(proc, &mut usage) {
         let Some(names) = descriptors(&process) else {
             unseen += 1;
             continue;
@@ -160,61 +160,61 @@ fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>, members: &BT
         // Who may only read through a node for commands asks for the state of the disk, not for its data.
         let reads = |number: &NodeNumber| matches!(number, NodeNumber::Block(_));
         if let Some((_, device, _)) = open.iter().find(|(_, _, writes)| *writes) {
-            process.add_use(UseKind::OpenElsewhere, &format!("has {device} open for writing"), &mut found);
+            process.add_use(UseKind::OpenElsewhere, &format!("has {device} open for writing"), &mut usage);
         } else if let Some(device) = mappings(&process).iter().find_map(is_mapped) {
-            process.add_use(UseKind::OpenElsewhere, &format!("has {device} mapped for writing"), &mut found);
+            process.add_use(UseKind::OpenElsewhere, &format!("has {device} mapped for writing"), &mut usage);
         } else if let Some((_, device, _)) = open.iter().find(|(number, _, _)| reads(number))
             && !is_onlooker(proc, &process.id)
         {
-            process.add_use(UseKind::ReadElsewhere, &format!("has {device} open for reading"), &mut found);
+            process.add_use(UseKind::ReadElsewhere, &format!("has {device} open for reading"), &mut usage);
         }
     }
-    doubt_count(unseen, &mut found);
-    found
+    doubt_count(unseen, &mut usage);
+    usage
 }
 
-fn doubt_count(unseen: usize, found: &mut Found) {
+fn doubt_count(unseen: usize, usage: &mut InUse) {
     if unseen > 0 {
-        found.doubt(format_args!("the open files of {unseen} processes of other users may not be inspected"));
+        usage.doubt(format_args!("the open files of {unseen} processes of other users may not be inspected"));
     }
 }
 
-fn users_of_file_now(proc: &Path, path: &Path, inode: Inode) -> Found {
-    let mut found = Found::default();
-    for process in others(proc, &mut Found::default()) {
+fn users_of_file_now(proc: &Path, path: &Path, inode: Inode) -> InUse {
+    let mut usage = InUse::default();
+    for process in others(proc, &mut InUse::default()) {
         let open = descriptors(&process).and_then(|names| strongest(opened(&process, &names, path, inode)));
         if open == Some(Rights::Writes) {
-            process.add_use(UseKind::OpenElsewhere, "", &mut found);
+            process.add_use(UseKind::OpenElsewhere, "", &mut usage);
         } else if let Some(rights) = mapping_of(&process, inode) {
             let how = match rights {
                 Rights::Writes => "has it mapped for writing",
                 // A library that it runs, a database that it reads: what it sees would change under it.
                 Rights::Reads => "has it mapped",
             };
-            process.add_use(UseKind::OpenElsewhere, how, &mut found);
+            process.add_use(UseKind::OpenElsewhere, how, &mut usage);
         } else if open == Some(Rights::Reads) && !is_onlooker(proc, &process.id) {
             // It serves the file, or copies it: what it hands on would change under it.
-            process.add_use(UseKind::ReadElsewhere, "has it open for reading", &mut found);
+            process.add_use(UseKind::ReadElsewhere, "has it open for reading", &mut usage);
         }
     }
-    found
+    usage
 }
 
 /// All other processes that procfs shows, and a doubt if it does not show all of them.
-pub(crate) fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
+pub(crate) fn others(proc: &Path, usage: &mut InUse) -> Vec<Process> {
     let own = std::process::id().to_string();
     let Ok(entries) = fs::read_dir(proc) else {
-        found.doubt("the list of processes cannot be read");
+        usage.doubt("the list of processes cannot be read");
         return Vec::new();
     };
     let ids = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let ids: Vec<String> = ids.filter(|id| id.bytes().all(|byte| byte.is_ascii_digit())).collect();
     if fs::read_link(proc.join("self/ns/pid")).is_ok_and(|link| !is_first_pid_namespace(&link)) {
-        found.doubt("processes outside of this container cannot be seen");
+        usage.doubt("processes outside of this container cannot be seen");
     } else if ids.len() > MAX_PROCESSES {
-        found.doubt("there are too many processes to look at all their open files");
+        usage.doubt("there are too many processes to look at all their open files");
     } else if !ids.iter().any(|id| id == "1") {
-        found.doubt("procfs hides the processes of other users");
+        usage.doubt("procfs hides the processes of other users");
     }
     let ids = ids.into_iter().take(MAX_PROCESSES).filter(|id| *id != own);
     ids.flat_map(|id| tables(proc, &id)).collect()
@@ -385,10 +385,10 @@ fn mappings_that(
         let rights = if is_shared { Rights::Writes } else { Rights::Reads };
         if let Some(inode_number) = number.filter(|&number| wanted(rights, number)) {
             let name = Path::new(line.find('/').map_or("", |start| &line[start..]));
-            let found = stat(&process.directory.join("map_files").join(place), name);
+            let by_place = stat(&process.directory.join("map_files").join(place), name);
             // Without privileges only the name is left, which of a mapping that writes proves nothing.
             let by_name = || name.is_absolute().then(|| stat(name, name)).flatten();
-            let stat = found.or_else(|| if rights == Rights::Reads { by_name() } else { None });
+            let stat = by_place.or_else(|| if rights == Rights::Reads { by_name() } else { None });
             list.push(Mapping { rights, inode_number, stat });
         }
     }

@@ -1,4 +1,4 @@
-//! What a name that the kernel has kept leads to. Somebody wrote it in another moment, and perhaps in another mount namespace; it may
+//! What a name that the kernel has kept leads to. A program wrote it in another moment, and perhaps in another mount namespace; it may
 //! have led elsewhere then. A name is no identity: it is looked up where it came from, and what it leads to now must be open, where the
 //! kernel says so. It opens regular files only, and for reading.
 

@@ -4,7 +4,7 @@
 use crate::labels::signature::Signature;
 use crate::machine::{Machine, Mount, Namespace, Node};
 use crate::tools;
-use crate::uses::{Found, UseKind};
+use crate::uses::{InUse, UseKind};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -26,25 +26,25 @@ const SYSTEM_POINTS: [&str; 10] = [
 const POOLED: [(&str, &str); 2] = [("zfs", "zfs_member"), ("bcachefs", "bcachefs")];
 
 /// Adds a use for each mount of the system that lies on a disk of `node`.
-pub(crate) fn find(machine: &Machine<'_>, node: &Node, found: &mut Found) {
+pub(crate) fn find(machine: &Machine<'_>, node: &Node, usage: &mut InUse) {
     let own = media(machine, node);
     for mount in system_mounts(machine) {
         for device in machine.devices_under(mount) {
             if !media_below_loops(machine, device).is_disjoint(&own) {
-                found.add(UseKind::SystemDisk, &mount.shown_on(device));
+                usage.add(UseKind::SystemDisk, &mount.shown_on(device));
             }
         }
     }
 }
 
 /// Adds a use for each device on the disks of `node`, mapped ones included, that is a member of the pool that the system lies in, by the
-/// name in its label: which devices a pool lies on only its own programs tell. `place` says where the node of a device is. What cannot
+/// name in its label: which devices a pool lies on only its own programs know. `place` says where the node of a device is. What cannot
 /// be looked at becomes a doubt.
 pub(crate) fn find_pooled(
     machine: &Machine<'_>,
     node: &Node,
     place: impl Fn(&Node) -> PathBuf,
-    found: &mut Found,
+    usage: &mut InUse,
 ) {
     let pooled = |mount: &Mount| POOLED.iter().find(|(kind, _)| mount.kind == *kind).map(|(_, label)| *label);
     let mounts: Vec<(&Mount, &str)> = system_mounts(machine)
@@ -59,7 +59,7 @@ pub(crate) fn find_pooled(
     for other in machine.tree.nodes().filter(is_beside) {
         let labels =
             tools::wipefs(&machine.roots.tools, &place(other), &other.name).unwrap_or_else(|reason| {
-                found.doubt(format_args!("{}: {reason}", other.kernel_name()));
+                usage.doubt(format_args!("{}: {reason}", other.kernel_name()));
                 Vec::new()
             });
         for (mount, kind) in &mounts {
@@ -68,7 +68,7 @@ pub(crate) fn find_pooled(
                 let (point, source) = (mount.point.display(), mount.source.display());
                 let text =
                     format!("{point} in the pool of {source}, and {} has {}", other.shown(), label.text);
-                found.add(UseKind::SystemDisk, &text);
+                usage.add(UseKind::SystemDisk, &text);
             }
         }
     }
@@ -136,11 +136,11 @@ mod tests {
     }
 
     fn said(fake: &Fake, name: &str) -> (Vec<String>, Vec<String>) {
-        fake.with(|machine, found| {
+        fake.with(|machine, usage| {
             let node = machine.tree.get(name).unwrap();
-            find_pooled(machine, node, |other| machine.roots.dev.join(other.kernel_name()), found);
-            let uses = found.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect();
-            (uses, found.doubts.clone())
+            find_pooled(machine, node, |other| machine.roots.dev.join(other.kernel_name()), usage);
+            let uses = usage.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect();
+            (uses, usage.doubts.clone())
         })
     }
 
@@ -179,11 +179,11 @@ mod tests {
         let fake = proxmox(Fake::new())
             .mount("0:30", "/", "zfs", "rpool/ROOT/pve-1")
             .answer("lsblk sda2", r#"{"blockdevices":[{"name":"sda2"}]}"#);
-        fake.with(|machine, found| {
+        fake.with(|machine, usage| {
             let node = machine.tree.get("sda2").unwrap();
-            examine_node(machine, node, Path::new("/dev/sda2"), Hold::NotYet, found);
-            found.sort_uses();
-            assert_eq!((found.uses[0].kind, found.doubts.len()), (UseKind::SystemDisk, 0), "{found:?}");
+            examine_node(machine, node, Path::new("/dev/sda2"), Hold::NotYet, usage);
+            usage.sort_uses();
+            assert_eq!((usage.uses[0].kind, usage.doubts.len()), (UseKind::SystemDisk, 0), "{usage:?}");
         });
     }
 

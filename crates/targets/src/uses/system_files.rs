@@ -5,7 +5,7 @@
 use crate::display::shown;
 use crate::machine::{Machine, Mount, mount_of};
 use crate::probe;
-use crate::uses::{Found, UseKind};
+use crate::uses::{InUse, UseKind};
 use rdsk_sys::device_number::DeviceNumber;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -45,21 +45,21 @@ const DIRECTORIES: [&str; 25] = [
 pub(crate) const MIN_OVERWRITTEN_BYTES: u64 = 1 << 20;
 
 /// Adds each reason that the file itself gives against being overwritten.
-pub(crate) fn find(machine: &Machine<'_>, path: &Path, meta: &Metadata, found: &mut Found) {
+pub(crate) fn find(machine: &Machine<'_>, path: &Path, meta: &Metadata, usage: &mut InUse) {
     const ANY_EXECUTE: u32 = 0o111;
     if let Some(directory) = system_directory(&machine.mounts, &DIRECTORIES.map(PathBuf::from), path) {
-        found.add(UseKind::SystemFile, &format!("it lies in {directory}"));
+        usage.add(UseKind::SystemFile, &format!("it lies in {directory}"));
     }
     if meta.mode() & ANY_EXECUTE != 0 {
-        found.add(UseKind::Program, "its mode says that it may be executed");
+        usage.add(UseKind::Program, "its mode says that it may be executed");
     } else if let Some(what) = probe::read_at(path, 0).and_then(program) {
-        found.add(UseKind::Program, what);
+        usage.add(UseKind::Program, what);
     }
     if meta.nlink() > 1 {
-        found.add(UseKind::HardLinked, &format!("it has {} names", meta.nlink()));
+        usage.add(UseKind::HardLinked, &format!("it has {} names", meta.nlink()));
     }
     if meta.len() < MIN_OVERWRITTEN_BYTES {
-        found.add(UseKind::Small, &format!("it has {}", rdsk_units::Bytes(meta.len())));
+        usage.add(UseKind::Small, &format!("it has {}", rdsk_units::Bytes(meta.len())));
     }
 }
 
@@ -81,7 +81,7 @@ struct Location {
 
 impl Location {
     /// `None` where no mount shows the path.
-    fn of(mounts: &[Mount], path: &Path) -> Option<Self> {
+    fn new(mounts: &[Mount], path: &Path) -> Option<Self> {
         let mount = mount_of(mounts, path)?;
         let inside = path.strip_prefix(&mount.point).ok()?;
         // A file that is mounted itself has nothing behind its mount point, and joining that would add a slash.
@@ -96,9 +96,9 @@ impl Location {
 
 /// The first of `directories` that a file lies below, under whatever name; for messages. No part of `path` is a symlink.
 fn system_directory(mounts: &[Mount], directories: &[PathBuf], path: &Path) -> Option<String> {
-    let location = Location::of(mounts, path);
+    let location = Location::new(mounts, path);
     let is_below = |directory: &Path| {
-        let place = Location::of(mounts, directory);
+        let place = Location::new(mounts, directory);
         path.starts_with(directory)
             || location.as_ref().zip(place).is_some_and(|(file, place)| file.is_below(&place))
     };

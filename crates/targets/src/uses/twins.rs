@@ -6,7 +6,7 @@ use crate::display::shown;
 use crate::machine::Machine;
 use crate::probe;
 use crate::uses::processes::{Descriptor, Inode, writers_of};
-use crate::uses::{Found, UseKind};
+use crate::uses::{InUse, UseKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -35,7 +35,7 @@ struct Shown<'path> {
 
 impl<'path> Shown<'path> {
     /// The file, if its filesystem may show it of another one.
-    fn of(path: &'path Path) -> Option<Self> {
+    fn new(path: &'path Path) -> Option<Self> {
         let meta = fs::metadata(path).ok().filter(Metadata::is_file)?;
         shows_others(path).then(|| Self { path, inode: (meta.dev(), meta.ino()), size_bytes: meta.len() })
     }
@@ -53,41 +53,41 @@ impl<'path> Shown<'path> {
 }
 
 /// Whether the file at `path` may be one of another filesystem. Two of these are not compared with each other: equal names on two
-/// servers are no evidence, and whoever serves them has the files below open.
+/// servers are no evidence, and the program that serves them has the files below open.
 fn shows_others(path: &Path) -> bool {
     probe::filesystem_type(path).is_some_and(|kind| SHOWING_TYPES.contains(&kind))
 }
 
 /// Adds what the kernel uses that may be the file at `path`: files below loop devices, swap files, mounted files.
-pub(crate) fn find(machine: &Machine<'_>, path: &Path, found: &mut Found) {
-    let Some(file) = Shown::of(path) else { return };
+pub(crate) fn find(machine: &Machine<'_>, path: &Path, usage: &mut InUse) {
+    let Some(file) = Shown::new(path) else { return };
     let may_show = |what: &Path| format!("{}, which may be this file", shown(what));
     for node in machine.tree.nodes() {
         if let Some(backing) = node.backing_file.as_deref().filter(|backing| file.may_be_at(backing)) {
             let text = format!("{} keeps its data in {}", node.name, may_show(backing));
-            found.add(UseKind::BackingFile, &text);
+            usage.add(UseKind::BackingFile, &text);
         }
     }
     for swap in machine.swaps.iter().filter(|swap| file.may_be_at(swap)) {
-        found.add(UseKind::Swap, &may_show(swap));
+        usage.add(UseKind::Swap, &may_show(swap));
     }
     let is_file = |source: &Path| source.is_absolute() && file.may_be_at(source);
     for mount in machine.mounts.iter().filter(|mount| mount.kind != "autofs" && is_file(&mount.source)) {
-        found.add(UseKind::Mounted, &format!("{}, from {}", mount.point.display(), may_show(&mount.source)));
+        usage.add(UseKind::Mounted, &format!("{}, from {}", mount.point.display(), may_show(&mount.source)));
     }
 }
 
 /// Adds the processes that have a file open for writing that may be the one at `path`. While this process has it open itself, the program
 /// behind a filesystem in user space has, too.
-pub(crate) fn find_writers(proc: &Path, path: &Path, found: &mut Found) {
-    let Some(file) = Shown::of(path) else { return };
+pub(crate) fn find_writers(proc: &Path, path: &Path, usage: &mut InUse) {
+    let Some(file) = Shown::new(path) else { return };
     let is_it = |open: &Descriptor<'_>| {
         let is_likely =
             open.inode_number == Some(file.inode.1) || open.path.file_name() == file.path.file_name();
         let is_it = |(inode, size_bytes)| file.may_be(open.path, inode, size_bytes);
         is_likely && open.stat().is_some_and(is_it) && !shows_others(open.link)
     };
-    writers_of(proc, is_it, found);
+    writers_of(proc, is_it, usage);
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
     fn files_of_local_filesystems_are_only_what_they_are() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let is_overlay = probe::is_overlay(file.path());
-        assert_eq!(Shown::of(file.path()).is_some(), is_overlay);
-        assert_eq!(Shown::of(Path::new("/nonexistent")), None);
+        assert_eq!(Shown::new(file.path()).is_some(), is_overlay);
+        assert_eq!(Shown::new(Path::new("/nonexistent")), None);
     }
 }

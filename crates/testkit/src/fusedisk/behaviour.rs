@@ -4,16 +4,6 @@
 use rdsk_disk::{Completion, Fault, FirstAccessParams, FirstAccesses, Op, Request, SleepParams, Sleeper};
 use std::ops::Range;
 
-/// How many requests are served at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Server {
-    /// One at a time, in order of arrival: the next starts when it has arrived and the previous one is done.
-    #[default]
-    Single,
-    /// This many at once; another one starts when the first of them is done. 0 counts as 1.
-    Parallel(usize),
-}
-
 /// What requests to a part of the device cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zone {
@@ -62,8 +52,8 @@ pub struct Bucket {
 /// The behaviour of the device. The default answers immediately, one request at a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Behaviour {
-    /// How many requests at once.
-    pub server: Server,
+    /// How many requests are served at once, in order of arrival: another one starts when the first of them is done. 0 counts as 1.
+    pub servers: usize,
     /// What each read or write outside all zones costs, in ns.
     pub latency_ns: u64,
     /// Ranges with a cost of their own; where they overlap, the first one counts.
@@ -92,7 +82,7 @@ impl Behaviour {
 
     /// This many requests at once, each this long.
     pub fn parallel(servers: usize, latency_ns: u64) -> Self {
-        Self { server: Server::Parallel(servers), latency_ns, ..Self::default() }
+        Self { servers, latency_ns, ..Self::default() }
     }
 
     /// Requests whose first byte is in `range` cost `latency_ns`.
@@ -156,13 +146,10 @@ pub(crate) struct Programmed {
 
 impl Programmed {
     pub(crate) fn new(behaviour: Behaviour) -> Self {
-        let servers = match behaviour.server {
-            Server::Single => 1,
-            Server::Parallel(servers) => servers.max(1),
-        };
+        let free_ns = vec![0; behaviour.servers.max(1)];
         let first_accesses = behaviour.first_access.map(FirstAccesses::new);
         let sleeper = behaviour.sleep.map(Sleeper::new);
-        Self { behaviour, free_ns: vec![0; servers], count: 0, first_accesses, sleeper, taken: 0 }
+        Self { behaviour, free_ns, count: 0, first_accesses, sleeper, taken: 0 }
     }
 
     /// Takes a request at `now_ns`, which never goes back.

@@ -58,22 +58,10 @@ struct State {
     /// By due time; the second number keeps the order of requests that are due at the same time.
     pending: BTreeMap<(u64, u64), Pending>,
     pushed: u64,
-    led: Led,
-    ended: Ended,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Led {
-    #[default]
-    ByNobody,
-    ByOne,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Ended {
-    #[default]
-    NotYet,
-    WhenEmpty,
+    /// Whether a thread waits for the first of them.
+    is_led: bool,
+    /// Whether threads end once nothing is left.
+    is_ending: bool,
 }
 
 impl Queue {
@@ -132,16 +120,13 @@ impl Queue {
         state.pending.insert(key, pending);
         self.note_first(&state);
         if state.pending.first_key_value().is_some_and(|(first, _)| *first == key) {
-            match state.led {
-                Led::ByOne => self.leader.notify_one(),
-                Led::ByNobody => self.followers.notify_one(),
-            }
+            if state.is_led { self.leader.notify_one() } else { self.followers.notify_one() }
         }
     }
 
     /// Lets [`Queue::serve`] return once nothing is left.
     pub(crate) fn end(&self) {
-        lock(&self.state).ended = Ended::WhenEmpty;
+        lock(&self.state).is_ending = true;
         self.leader.notify_all();
         self.followers.notify_all();
     }
@@ -151,16 +136,16 @@ impl Queue {
         self.prioritize_this_thread();
         let mut state = lock(&self.state);
         loop {
-            if state.ended == Ended::WhenEmpty && state.pending.is_empty() {
+            if state.is_ending && state.pending.is_empty() {
                 return;
             }
-            if state.led == Led::ByOne {
+            if state.is_led {
                 state = self.followers.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            state.led = Led::ByOne;
+            state.is_led = true;
             let (mut after, first) = self.lead(state);
-            after.led = Led::ByNobody;
+            after.is_led = false;
             if !after.pending.is_empty() {
                 self.followers.notify_one();
             }
@@ -176,7 +161,7 @@ impl Queue {
     fn lead<'a>(&'a self, mut state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, Option<Pending>) {
         loop {
             let Some((&(due_ns, _), _)) = state.pending.first_key_value() else {
-                if state.ended == Ended::WhenEmpty {
+                if state.is_ending {
                     return (state, None);
                 }
                 state = self.leader.wait(state).unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,7 @@
 //! Which scenarios run today, and where their results are noted. The suite runs the core; `cargo xtask campaign guest` runs
 //! all, and makes a table of the notes.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 /// The environment variable that names the current campaigns, separated by commas.
@@ -30,22 +29,12 @@ fn is_under_way(list: &str) -> bool {
     list.split(',').any(|name| name.trim() == "guest")
 }
 
-/// Records the result of one scenario for a campaign: its group, its name, the result in a few words, its time.
-///
-/// # Panics
-/// If the line cannot be written to the file.
+/// Records the result of one scenario for a campaign: its group, its name, the result in a few words, its time. Panics: if the line cannot
+/// be written to the file.
 pub fn note(group: &str, name: &str, result: &str, took: Duration) {
     let Some(path) = std::env::var_os(NOTES_VARIABLE).filter(|path| !path.is_empty()) else { return };
     let result = result.lines().next().unwrap_or_default().replace(['\t', '|'], " ");
-    let line = format!("{group}\t{name}\t{result}\t{:.1}\n", took.as_secs_f64());
-    let written = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&path)
-        .and_then(|mut file| file.write_all(line.as_bytes()));
-    if let Err(error) = written {
-        panic!("cannot note a result in {}: {error}", path.display());
-    }
+    crate::tool::append(Path::new(&path), &format!("{group}\t{name}\t{result}\t{:.1}", took.as_secs_f64()));
 }
 
 #[cfg(test)]

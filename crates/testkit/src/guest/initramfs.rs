@@ -42,10 +42,7 @@ static LIBRARIES: ByFile<Vec<PathBuf>> = Mutex::new(BTreeMap::new());
 /// The content of each file that was asked for, without its debugging information.
 static SLIM: ByFile<Arc<[u8]>> = Mutex::new(BTreeMap::new());
 
-/// The archive.
-///
-/// # Errors
-/// The name of a missing program, library or module.
+/// The archive. Errors: the name of a missing program, library or module.
 pub(super) fn build(kernel: &Kernel, guest: &Guest) -> io::Result<Vec<u8>> {
     let mut archive = Archive::default();
     for name in MERGED {
@@ -195,7 +192,7 @@ fn slim(path: &Path) -> io::Result<Arc<[u8]>> {
     remembered(&SLIM, path, || stripped(path).map(Arc::from))
 }
 
-/// What is known of a file; whoever asks first finds it out, and the others wait.
+/// What is known of a file; the first that asks finds it out, and the others wait.
 fn remembered<T: Clone>(
     answers: &ByFile<T>,
     path: &Path,

@@ -9,10 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Attaches a free loop device to a file, and returns its node. The caller detaches it: for files whose names lead nowhere later, or end in
-/// blanks, so that a [`LoopDevice`](super::LoopDevice) would not know them again.
-///
-/// # Errors
-/// What losetup said.
+/// blanks, so that a [`LoopDevice`](super::LoopDevice) would not know them again. Errors: what losetup said.
 pub fn attach_file(file: &Path) -> io::Result<PathBuf> {
     attach(Command::new("losetup").args(["--find", "--show"]).arg(file))
 }
@@ -35,20 +32,17 @@ pub(super) fn attach(command: &mut Command) -> io::Result<PathBuf> {
     Ok(node)
 }
 
-/// Takes back what the kernel keeps with the number: partitions over another file, which whoever examines the device then finds, and the
+/// Takes back what the kernel keeps with the number: partitions over another file, which the program that examines the device then finds, and the
 /// largest request, which older kernels do not take back.
 fn forget(node: &Path) {
-    // Whoever looks at all devices may have a partition open.
+    // The program that looks at all devices may have a partition open.
     if !wait_until(LONG, || forget_partitions(node).is_ok()) {
         eprintln!("{} has partitions that a killed test has left", node.display());
     }
     let _ = fs::write(sysfs(node).join("queue/max_sectors_kb"), "0");
 }
 
-/// Makes the kernel forget all partitions of a device, if it knows any.
-///
-/// # Errors
-/// What partx said.
+/// Makes the kernel forget all partitions of a device, if it knows any. Errors: what partx said.
 pub(super) fn forget_partitions(node: &Path) -> io::Result<()> {
     if !has_partitions(node)? {
         return Ok(());

@@ -158,7 +158,7 @@ fn partitions_appear_can_be_mounted_and_go() {
     }
     for sector_size in [512, 4096] {
         let device = LoopDevice::builder().size(32 * MIB).sector_size(sector_size).create().unwrap();
-        // Partitions that somebody left on the number: one that is larger, and one in the way of the second.
+        // Partitions that a program left on the number: one that is larger, and one in the way of the second.
         for (number, start, sectors) in [("1", "2048", "40000"), ("2", "50000", "2048")] {
             let mut add = Command::new("addpart");
             output_of(add.arg(device.path()).args([number, start, sectors])).unwrap();

@@ -5,7 +5,7 @@ use super::{Moved, is_much};
 use crate::metrics;
 use crate::verdict::facts::{Facts, are_foreign};
 use crate::words;
-use rdsk_model::{DeviceEvidence, Layer, Op};
+use rdsk_model::{Device, DeviceEvidence, Layer, Op};
 use rdsk_units::{grouped, printable};
 
 /// Mapped devices over one other that read from it what they are asked for, and nothing else.
@@ -14,15 +14,11 @@ const READS_ONCE: [&str; 6] =
 
 /// Others on the disk of a partition, or on the members of an array that was read.
 pub(super) fn judge(facts: &Facts<'_>) -> Option<String> {
-    let tops: Vec<Layer> = facts
-        .targets
-        .iter()
-        .filter_map(|target| {
-            let device = target.device.as_ref()?;
-            let (name, kind) = (device.name.clone(), device.kind.clone().unwrap_or_default());
-            Some(Layer { name, kind, below: device.below.clone(), ..Layer::default() })
-        })
-        .collect();
+    let top = |device: &Device| {
+        let (name, kind) = (device.name.clone(), device.kind.clone().unwrap_or_default());
+        Layer { name, kind, below: device.below.clone(), ..Layer::default() }
+    };
+    let tops: Vec<Layer> = facts.devices().map(top).collect();
     let mut layers = Vec::new();
     tops.iter().for_each(|top| add_layers(top, &mut layers));
     layers.iter().find_map(|upper| of_layer(facts, &tops, &layers, upper))
@@ -30,7 +26,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Option<String> {
 
 /// Adds a layer and those below it, each device once.
 fn add_layers<'a>(layer: &'a Layer, layers: &mut Vec<&'a Layer>) {
-    if !layers.iter().any(|known| known.name == layer.name) {
+    if !layers.iter().any(|earlier| earlier.name == layer.name) {
         layers.push(layer);
     }
     layer.below.iter().for_each(|lower| add_layers(lower, layers));
@@ -41,7 +37,7 @@ fn add_layers<'a>(layer: &'a Layer, layers: &mut Vec<&'a Layer>) {
 fn reads_once(upper: &Layer) -> bool {
     let is_plain_array =
         matches!(upper.kind.as_str(), "md linear" | "md raid0" | "md raid1" | "md raid10" | "dm mpath");
-    // What made a mapped device tells that it reads no more than it was asked for: hash trees (verity), tags (integrity) and
+    // What made a mapped device says that it reads no more than it was asked for: hash trees (verity), tags (integrity) and
     // larger blocks (ebs) do, so does VDO (`LVM-vpool`), and a device without a maker may be any of these.
     let is_mapped = READS_ONCE.contains(&upper.kind.as_str()) || is_mapped_partition(&upper.kind);
     is_plain_array || (is_mapped && upper.below.len() == 1)
@@ -58,19 +54,19 @@ fn is_partition(layer: &Layer) -> bool {
 }
 
 /// The devices of the cell's targets that lie on what is below `upper`, itself among them; `None` if what they move there cannot
-/// be told from what others do: one takes more from it than it was asked for, has other devices below it besides, or the cell
+/// be distinguished from what others do: one takes more from it than it was asked for, has other devices below it besides, or the cell
 /// uses a device below by itself.
 fn sharers<'a>(op: Op, tops: &[Layer], layers: &[&'a Layer], upper: &Layer) -> Option<Vec<&'a Layer>> {
     let is_below = |layer: &Layer, name: &str| layer.below.iter().any(|lower| lower.name == name);
     let shares = |layer: &&&Layer| upper.below.iter().any(|lower| is_below(layer, &lower.name));
-    let found: Vec<&Layer> = layers.iter().filter(shares).copied().collect();
+    let sharers: Vec<&Layer> = layers.iter().filter(shares).copied().collect();
     let is_comparable = |layer: &&Layer| {
         let has_same = layer.below.len() == upper.below.len()
             && layer.below.iter().all(|lower| is_below(upper, &lower.name));
         has_same && (is_partition(layer) || (op == Op::Read && reads_once(layer)))
     };
     let is_used_itself = tops.iter().any(|top| is_below(upper, &top.name));
-    (!found.is_empty() && !is_used_itself && found.iter().all(is_comparable)).then_some(found)
+    (!sharers.is_empty() && !is_used_itself && sharers.iter().all(is_comparable)).then_some(sharers)
 }
 
 fn of_layer(facts: &Facts<'_>, tops: &[Layer], layers: &[&Layer], upper: &Layer) -> Option<String> {
@@ -96,7 +92,7 @@ fn of_layer(facts: &Facts<'_>, tops: &[Layer], layers: &[&Layer], upper: &Layer)
         let is_foreign = is_much(facts, requests) || are_foreign(bytes, facts.bytes);
         is_foreign.then(|| {
             format!(
-                "{}, below {}, did about {} {op} requests of {} for others besides the {} I/Os of this cell",
+                "{}, below {}, did about {} {op} requests of {} for others besides the {} I/Os of this test",
                 names(&lower),
                 names(&above),
                 grouped(metrics::whole(requests)),
@@ -150,7 +146,7 @@ mod tests {
         let text = is_disturbed(&read(3000), partition()).unwrap();
         assert_eq!(
             text,
-            "sda, below sda1, did about 3,000 read requests of 11.7 MiB for others besides the 10,000 I/Os of this cell"
+            "sda, below sda1, did about 3,000 read requests of 11.7 MiB for others besides the 10,000 I/Os of this test"
         );
         assert_eq!(is_disturbed(&read(100), partition()), None);
     }
@@ -165,14 +161,14 @@ mod tests {
         device.below = vec![member("sda"), member("sdb")];
         let read = |requests: u64| {
             with(cell("m", Op::Read, IoPath::Direct, 64 << 10, 10_000, SECOND), |cell| {
-                let mut one = cell.evidence.device[0].clone();
+                let mut member = cell.evidence.device[0].clone();
                 cell.evidence.device[0].name = "md0".into();
-                (one.reads, one.read_bytes) = (Some(5_000), Some(5_000 * (64 << 10)));
-                let mut other = one.clone();
+                (member.reads, member.read_bytes) = (Some(5_000), Some(5_000 * (64 << 10)));
+                let mut other = member.clone();
                 other.name = "sdb".into();
                 (other.reads, other.read_bytes) =
                     (Some(5_000 + requests), Some(5_000 * (64 << 10) + requests * (64 << 10)));
-                cell.evidence.device.extend([one, other]);
+                cell.evidence.device.extend([member, other]);
             })
         };
         assert_eq!(is_disturbed(&read(0), target.clone()), None);
@@ -186,11 +182,11 @@ mod tests {
         }
     }
 
-    /// dm-verity reads hashes from the device that holds the data, dm-integrity tags, VDO its block map, and nobody tells which target a device without
+    /// dm-verity reads hashes from the device that holds the data, dm-integrity tags, VDO its block map, and nothing says which target a device without
     /// a maker has.
     #[test]
     fn hashes_and_tags_beside_the_data_are_not_others() {
-        let seen = |kind: &str| {
+        let beside = |kind: &str| {
             let mut target = fixtures::disk();
             let device = target.device.as_mut().unwrap();
             (device.name, device.kind) = ("dm-0".into(), Some(kind.into()));
@@ -205,10 +201,10 @@ mod tests {
             is_disturbed(&cell, target)
         };
         for kind in ["dm CRYPT-VERITY", "dm CRYPT-INTEGRITY", "dm LVM-vpool", "dm partition", "dm"] {
-            assert_eq!(seen(kind), None, "{kind}");
+            assert_eq!(beside(kind), None, "{kind}");
         }
         for kind in ["dm CRYPT-LUKS2", "dm LVM", "dm part1"] {
-            assert!(seen(kind).is_some(), "{kind}");
+            assert!(beside(kind).is_some(), "{kind}");
         }
     }
 
@@ -245,22 +241,22 @@ mod tests {
             [("partition", ["sda1", "sda1"]), ("partition", ["sda1", "sda2"]), ("dm LVM", ["dm-0", "dm-1"])];
         for (kind, names) in shared {
             let (cell, targets) = two_over(kind, names, 0);
-            let found = verdict(&cell, &targets, Some(8));
-            assert_eq!(found.code, VerdictCode::Device, "{kind} {names:?}: {}", found.text);
+            let judged = verdict(&cell, &targets, Some(8));
+            assert_eq!(judged.code, VerdictCode::Device, "{kind} {names:?}: {}", judged.text);
             let (cell, targets) = two_over(kind, names, 8_000);
-            let found = verdict(&cell, &targets, Some(8));
-            assert_eq!(found.code, VerdictCode::Disturbed, "{kind} {names:?}: {}", found.text);
+            let judged = verdict(&cell, &targets, Some(8));
+            assert_eq!(judged.code, VerdictCode::Disturbed, "{kind} {names:?}: {}", judged.text);
         }
         let (cell, targets) = two_over("partition", ["sda1", "sda2"], 8_000);
         assert!(verdict(&cell, &targets, Some(8)).text.starts_with("sda, below sda1 and sda2, did about"));
     }
 
-    /// What a cache reads from a disk beside a volume of the same disk may be anybody's.
+    /// What a cache reads from a disk beside a volume of the same disk may be any program's.
     #[test]
     fn a_device_that_reads_more_than_it_is_asked_for_hides_others() {
         let (cell, mut targets) = two_over("dm LVM", ["dm-0", "dm-1"], 3_000);
         targets[1].device.as_mut().unwrap().kind = Some("dm CRYPT-VERITY".into());
-        let found = verdict(&cell, &targets, Some(8));
-        assert!(!found.text.contains("below dm-0"), "{}", found.text);
+        let judged = verdict(&cell, &targets, Some(8));
+        assert!(!judged.text.contains("below dm-0"), "{}", judged.text);
     }
 }

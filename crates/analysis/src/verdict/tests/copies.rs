@@ -36,10 +36,10 @@ fn copies_are_taken_off() {
     check(&half, fixtures::disk(), VerdictCode::Unverified, "64 MiB");
     let half = mirrored(write(IoPath::Buffered), 32 * MIB);
     check(&half, fixtures::file(), VerdictCode::PageCache, "written 50.0%");
-    // Only what is beyond both copies is somebody else's.
+    // Only what is beyond both copies is another program's.
     let foreign = mirrored(write(IoPath::Direct), 80 * MIB);
     check(&foreign, fixtures::disk(), VerdictCode::Disturbed, "wrote 32 MiB for others");
-    // Where parity is written, nobody knows how much belongs to it.
+    // Where parity is written, it is unknown how much belongs to it.
     let parity = with(foreign, |cell| {
         cell.evidence.counted[0].written_least = 1.5;
         cell.evidence.counted[0].written_most = None;

@@ -15,7 +15,7 @@ const OF_PASS: f64 = 0.9;
 
 /// Whether the latency jumps where one sample is beside the main mode and the next of the same pass is not, or the other way
 /// round: by more than half the distance of the nearest band, in the median. Passes are moments apart: levels of their own are
-/// scatter of the passes. Two samples in different zones tell nothing, since what they are late by jumps with the main mode there.
+/// scatter of the passes. Two samples in different zones show nothing, since what they are late by jumps with the main mode there.
 pub(super) fn jumps(lates: &Lates, beside: &[LatencyBand], main: &Band) -> bool {
     let is_beside = beside_main(lates, main);
     let mut begin = 0;
@@ -53,12 +53,12 @@ pub(super) fn is_of_positions(lates: &Lates, main: &Band) -> bool {
     // All samples and those beside the main mode.
     let mut counts = vec![(0_usize, 0_usize); positions];
     for (&position, is_beside) in lates.position.iter().zip(beside_main(lates, main)) {
-        let (all, beside) = &mut counts[position as usize];
-        *all += 1;
+        let (samples, beside) = &mut counts[position as usize];
+        *samples += 1;
         *beside += usize::from(is_beside);
     }
     let of_all: usize = counts.iter().map(|(_, beside)| beside).sum();
-    let whole = counts.iter().filter(|(all, beside)| all == beside && *all > 1);
+    let whole = counts.iter().filter(|(samples, beside)| samples == beside && *samples > 1);
     whole.map(|(_, beside)| beside).sum::<usize>() as f64 >= OF_POSITIONS * of_all as f64
 }
 

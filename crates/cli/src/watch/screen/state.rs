@@ -76,7 +76,7 @@ pub(super) struct State {
     pub(super) lower: Lower,
     /// Length of the last interval; 0 before the first one has ended.
     pub(super) interval_ns: u64,
-    /// Why nobody counts what BPF programs count.
+    /// Why nothing counts what BPF programs count.
     pub(super) why_no_bpf: Option<String>,
     /// The devices of the last interval, in its order.
     pub(super) names: Vec<String>,

@@ -1,4 +1,4 @@
-//! Devices and files that somebody has open, not exclusively, or that the kernel exports to other hosts.
+//! Devices and files that a program has open, not exclusively, or that the kernel exports to other hosts.
 
 use rdsk_testkit::guest::Tier;
 

@@ -31,7 +31,7 @@ pub(crate) const STACKED: &[Refusal] = &[
         ..ROW
     },
     Refusal {
-        name: "dm-linear that overlaps another that nobody uses",
+        name: "dm-linear that overlaps another, unused one",
         set_up: "dmsetup create one --table \"0 40000 linear $A 0\"; dmsetup create two --table \"0 40000 linear $A 20000\"
             by_id dm-two /dev/dm-1",
         target: "/dev/dm-1",
@@ -79,7 +79,7 @@ pub(crate) const STACKED: &[Refusal] = &[
         ..ROW
     },
     Refusal {
-        name: "origin of a snapshot that nobody uses",
+        name: "origin of an unused snapshot",
         set_up: "pvcreate -q $A; vgcreate -q vg $A; lvcreate -q -Zn -L 16M -n base vg; lvcreate -q -s -L 8M -n snap vg/base
             by_id dm-base /dev/dm-$(dmsetup info -c --noheadings -o minor vg-base)",
         target: "/dev/mapper/vg-base",
@@ -103,7 +103,7 @@ pub(crate) const STACKED: &[Refusal] = &[
         ..ROW
     },
     Refusal {
-        name: "part of a thin pool whose volumes nobody uses",
+        name: "part of a thin pool with unused volumes",
         set_up: "pvcreate -q $A; vgcreate -q vg $A; lvcreate -q -L 16M --poolmetadatasize 4M -Zn -T vg/pool
             lvcreate -q -V 8M -T vg/pool -n lv; p=$(dmsetup info -c --noheadings -o minor vg-pool-tpool)
             dmsetup create part --table \"0 20000 linear /dev/dm-$p 0\"; n=$(dmsetup info -c --noheadings -o minor part)

@@ -21,7 +21,7 @@ const IDLE: f64 = 0.5;
 /// Direct I/O takes multiples of this where the device does not say otherwise.
 const DIRECT_ALIGN: u64 = 512;
 
-pub(super) fn sentence(analysis: &Analysis<'_>, copy: &Copy) -> String {
+pub(crate) fn sentence(analysis: &Analysis<'_>, copy: &Copy) -> String {
     let Some(parts) = parts(copy).filter(|_| has_copied(copy)) else {
         return "Nothing was copied, so nothing was measured.".into();
     };

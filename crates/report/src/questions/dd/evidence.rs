@@ -22,7 +22,7 @@ pub(super) fn of_end(analysis: &Analysis<'_>, copy: &Copy, op: Op) -> String {
         return format!("{}: no storage", what(end));
     };
     let place = metrics::first_target(analysis, cell).map_or_else(String::new, place);
-    // BPF tells whose each bio is; without it, that is concluded from sums.
+    // BPF says whose each bio is; without it, that is concluded from sums.
     let seen = block_io::sentence(analysis, cell).unwrap_or_else(|| seen(analysis, cell, op));
     format!("{}{place}: {seen}", printable(&end.name))
 }

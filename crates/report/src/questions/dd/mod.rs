@@ -5,6 +5,8 @@ mod answer;
 mod evidence;
 mod runs;
 
+pub(crate) use answer::sentence;
+
 use crate::page::{Page, Tone};
 use crate::style::Style;
 use rdsk_analysis::Analysis;

@@ -293,7 +293,7 @@ fn requests_are_the_copys_as_far_as_the_kernel_charged_them() {
     }
 }
 
-/// A server of FUSE reads for the copy, and nobody is charged for that here.
+/// A server of FUSE reads for the copy, and no process is charged for that here.
 #[test]
 fn requests_of_a_server_are_not_called_those_of_others() {
     let of = |own: u64| {

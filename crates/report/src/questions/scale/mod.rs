@@ -236,9 +236,26 @@ fn draw_chart(page: &mut Page, grids: &[&Grid<'_>]) {
     page.blank();
 }
 
-/// Writes against reads, where both were measured in the same cells: one sentence for all numbers of streams and targets that show
-/// the same.
 fn draw_directions(page: &mut Page, analysis: &Analysis<'_>, grids: &[Grid<'_>]) {
+    let (sentences, no_ratio) = directions(analysis, grids);
+    for text in sentences {
+        page.sentence(Tone::Plain, "  ", text);
+    }
+    for why in no_ratio {
+        let text = format!("not compared: {why}.");
+        page.sentence(Tone::Plain, "  Writes against reads of the same size: ", text);
+    }
+}
+
+/// How much faster or slower writes are than reads, where both were measured in the same cells: one sentence for all numbers of
+/// streams and targets that show the same.
+pub fn writes_against_reads(analysis: &Analysis<'_>) -> Vec<String> {
+    directions(analysis, analysis.scale()).0
+}
+
+/// These sentences, and why some cells are not compared.
+fn directions(analysis: &Analysis<'_>, grids: &[Grid<'_>]) -> (Vec<String>, Vec<String>) {
+    let mut sentences = Vec::new();
     let mut said = Vec::new();
     let mut no_ratio = Vec::new();
     for reads in grids.iter().filter(|grid| grid.op == Op::Read) {
@@ -264,12 +281,9 @@ fn draw_directions(page: &mut Page, analysis: &Analysis<'_>, grids: &[Grid<'_>])
         let plural = if counts.iter().all(|&count| count == 1) { "stream" } else { "streams" };
         let targets = distinct(of.into_iter().map(|(_, targets)| targets));
         let on = if targets.len() == sets { String::new() } else { format!(" on {}", named(&targets)) };
-        page.sentence(Tone::Plain, "  ", format!("With {} {plural}{on}, {text}", list(&names)));
+        sentences.push(format!("With {} {plural}{on}, {text}", list(&names)));
     }
-    for why in distinct(no_ratio) {
-        let text = format!("not compared: {why}.");
-        page.sentence(Tone::Plain, "  Writes against reads of the same size: ", text);
-    }
+    (sentences, distinct(no_ratio))
 }
 
 /// The first few names, and how many others there are.

@@ -30,13 +30,13 @@ fn fake(kinds: &str) -> Fake {
 }
 
 fn uses(fake: &Fake, name: &str, labels: &[(&str, &str)]) -> Vec<String> {
-    fake.with(|machine, found| {
+    fake.with(|machine, usage| {
         let inventory = Inventory::read(machine);
         let node = |name: &str| machine.tree.get(name).unwrap();
         let labels: Vec<(&Node, Signature)> =
             labels.iter().map(|(of, kind)| (node(of), Signature::new(kind, None, None))).collect();
-        find(&inventory, node(name), &labels, found);
-        found.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect()
+        find(&inventory, node(name), &labels, usage);
+        usage.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect()
     })
 }
 
@@ -61,7 +61,7 @@ fn the_second_device_of_an_f2fs_is_named_by_the_first() {
     list("");
     assert_eq!(uses(&fake, "sdc", &[]), NONE, "it lies on one device alone");
     list("/dev/sdc");
-    // Without udev nobody knows what lies where; with it, only likely devices are read.
+    // Without udev it is unknown what lies where; with it, only likely devices are read.
     let fake = fake.answer("lsblk *", r#"{"blockdevices":[{"kname":"sda"}]}"#);
     assert_eq!(uses(&fake, "sdc", &[]), ["PartOf: f2fs on sda"]);
     let fake =
@@ -133,9 +133,9 @@ fn the_first_block_of_the_disk_around_a_partition_is_not_said_to_be_removable() 
     let number: u64 = 27_022_010;
     write(&fake, "sdb", &[(32, &number.to_le_bytes())]);
     let removable = |name: &str| {
-        fake.with(|machine, found| {
-            find(&Inventory::read(machine), machine.tree.get(name).unwrap(), &[], found);
-            found.uses.iter().map(|used| used.labelled.is_some()).collect::<Vec<bool>>()
+        fake.with(|machine, usage| {
+            find(&Inventory::read(machine), machine.tree.get(name).unwrap(), &[], usage);
+            usage.uses.iter().map(|used| used.labelled.is_some()).collect::<Vec<bool>>()
         })
     };
     assert_eq!((removable("sdb"), removable("sdb1")), (vec![true], vec![false]));
@@ -159,17 +159,17 @@ fn a_device_that_does_not_answer_is_a_doubt_of_itself_and_no_word_of_others() {
     write(&fake, "sdc", &[]);
     let reading = Reading { read: never, own: Duration::from_secs(10), others: Duration::from_millis(50) };
     let look = |name: &str| {
-        fake.with(|machine, found| {
+        fake.with(|machine, usage| {
             let inventory = Inventory::read(machine);
-            find_by(&reading, &inventory, machine.tree.get(name).unwrap(), &[], found);
-            (found.uses.len(), found.doubts.clone())
+            find_by(&reading, &inventory, machine.tree.get(name).unwrap(), &[], usage);
+            (usage.uses.len(), usage.doubts.clone())
         })
     };
     let silent = "sdb1: its first blocks gave no answer within 10 s";
     assert_eq!(look("sdb1"), (1, vec![silent.to_owned()]), "what its disk says counts all the same");
     assert_eq!(look("sdb"), (1, vec![silent.to_owned()]));
     assert_eq!(look("sdc"), (0, Vec::new()), "a device that hangs elsewhere keeps nobody from writing");
-    // One that cannot be read at all is told by the programs that look for labels.
+    // One that cannot be read at all is reported by the programs that look for labels.
     std::fs::remove_file(fake.path("dev/sdc")).unwrap();
     assert_eq!(look("sdc"), (0, Vec::new()));
     assert!(tools::TIMEOUT >= Duration::from_secs(20), "a busy machine needs more than 5 s");
@@ -192,10 +192,10 @@ fn what_cannot_be_read_is_a_doubt_and_what_was_read_before_counts() {
     write(&fake, "sdc", &[]);
     let reading = Reading { read: damaged, own: Duration::from_secs(20), others: Duration::from_secs(20) };
     let look = |name: &str| {
-        fake.with(|machine, found| {
+        fake.with(|machine, usage| {
             let inventory = Inventory::read(machine);
-            find_by(&reading, &inventory, machine.tree.get(name).unwrap(), &[], found);
-            (found.uses.len(), found.doubts.clone())
+            find_by(&reading, &inventory, machine.tree.get(name).unwrap(), &[], usage);
+            (usage.uses.len(), usage.doubts.clone())
         })
     };
     let words = "sdb1: its first blocks cannot be read (Input/output error (os error 5))";

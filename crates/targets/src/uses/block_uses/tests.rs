@@ -6,7 +6,7 @@ use crate::examine::{Hold, examine_node};
 use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::tests::Fake;
-use crate::uses::Found;
+use crate::uses::InUse;
 use rdsk_testkit::attempts::{first_right, same};
 use rdsk_testkit::{LoopDevice, Need, requires};
 use std::io::{BufRead as _, BufReader};
@@ -201,8 +201,8 @@ fn doubts_beside_with(
         .attribute(&format!("{name}/loop/backing_file"), "/gone/disk (deleted)\n");
     let fake = fake.roots();
     let roots = Roots { dev: dev.map_or_else(|| fake.dev.clone(), Into::into), ..fake };
-    let mut found = Found::default();
-    let machine = Machine::read(&roots, &mut found);
+    let mut usage = InUse::default();
+    let machine = Machine::read(&roots, &mut usage);
     super::find(&machine, machine.tree.get("sdb").unwrap()).doubts
 }
 
@@ -272,7 +272,7 @@ fn detached_and_held() -> (String, usize, [usize; 3]) {
     let mut said = String::new();
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
     let doubts = doubts_beside(device.name(), device.major_minor(), Some("/dev")).len();
-    // It still does what it has begun, or nobody counts that.
+    // It still does what it has begun, or nothing counts that.
     let busy = [["0 1", "1"], ["1 0", "1"], ["0 0", "0"]]
         .map(|shown| doubts_beside_with(shown, device.name(), device.major_minor(), Some("/dev")).len());
     drop(holder.stdin.take());
@@ -325,10 +325,10 @@ fn facts_identities_and_stack_are_read() {
         )
         .answer("wipefs sdb1", "")
         .answer("wipefs sdb", "");
-    fake.with(|machine, found| {
+    fake.with(|machine, usage| {
         let node = machine.tree.get("sdb1").unwrap();
-        let parts = examine_node(machine, node, Path::new("/dev/sdb1"), Hold::NotYet, found);
-        assert_eq!(found.doubts, NONE);
+        let parts = examine_node(machine, node, Path::new("/dev/sdb1"), Hold::NotYet, usage);
+        assert_eq!(usage.doubts, NONE);
         let device = &parts.device;
         assert_eq!((device.name.as_str(), device.major_minor.as_str()), ("sdb1", "8:17"));
         assert_eq!(device.model.as_deref(), Some("WDC WD2500JS"));
@@ -356,11 +356,11 @@ fn what_only_lsblk_sees_is_a_use_and_missing_programs_are_doubts() {
         r#"{"blockdevices":[{"name":"sdb","fstype":"zfs_member","label":"tank","mountpoint":null,
             "children":[{"name":"sdb9","mountpoint":"/tank"}]}]}"#,
     );
-    fake.with(|machine, found| {
+    fake.with(|machine, usage| {
         let node = machine.tree.get("sdb").unwrap();
-        let parts = examine_node(machine, node, Path::new("/dev/sdb"), Hold::NotYet, found);
-        assert_eq!(found.uses[0].text, "/tank on sdb9");
-        assert_eq!(found.doubts, ["wipefs is not installed"]);
+        let parts = examine_node(machine, node, Path::new("/dev/sdb"), Hold::NotYet, usage);
+        assert_eq!(usage.uses[0].text, "/tank on sdb9");
+        assert_eq!(usage.doubts, ["wipefs is not installed"]);
         assert_eq!(parts.signatures[0].text, "zfs_member \"tank\"");
     });
 }

@@ -1,19 +1,19 @@
-//! Processes of fake machines, and what they are told to do with devices and files.
+//! Processes of fake machines, and what they do with devices and files.
 
 use super::*;
 use crate::tests::Fake;
 use std::os::unix::fs::MetadataExt as _;
 
 /// What messages say of each use.
-fn told(found: Found) -> Vec<(UseKind, String)> {
-    found.uses.into_iter().map(|used| (used.kind, used.text)).collect()
+fn told(usage: InUse) -> Vec<(UseKind, String)> {
+    usage.uses.into_iter().map(|used| (used.kind, used.text)).collect()
 }
 
 fn doubts(fake: &Fake) -> Vec<String> {
-    let mut found = Found::default();
-    openers(&fake.roots().proc, &BTreeMap::new(), &BTreeSet::new(), &mut found);
-    assert_eq!(found.uses, []);
-    found.doubts
+    let mut usage = InUse::default();
+    openers(&fake.roots().proc, &BTreeMap::new(), &BTreeSet::new(), &mut usage);
+    assert_eq!(usage.uses, []);
+    usage.doubts
 }
 
 #[test]
@@ -25,39 +25,39 @@ fn a_whole_procfs_raises_no_doubt() {
 #[test]
 fn who_takes_another_name_stays() {
     let looks = std::cell::Cell::new(0);
-    let found = persistent(|| {
+    let usage = persistent(|| {
         looks.set(looks.get() + 1);
         let look = looks.get();
-        let mut found = Found::default();
+        let mut usage = InUse::default();
         for (id, name, does) in [
             ("4711", format!("name {look}"), String::new()),
             ("4711", format!("name {look}"), "has sdb open for writing".into()),
             ("4712", "same".into(), format!("has sd{look} open for writing")),
             (&look.to_string(), "same".into(), "has sdb open for writing".into()),
         ] {
-            found.add_process(UseKind::OpenElsewhere, id, &format!("process {id} ({name})"), &does);
+            usage.add_process(UseKind::OpenElsewhere, id, &format!("process {id} ({name})"), &does);
         }
-        found
+        usage
     });
-    let texts: Vec<&str> = found.uses.iter().map(|used| used.text.as_str()).collect();
+    let texts: Vec<&str> = usage.uses.iter().map(|used| used.text.as_str()).collect();
     assert_eq!(texts, ["process 4711 (name 1)", "process 4711 (name 1) has sdb open for writing"]);
 }
 
 #[test]
 fn who_has_gone_at_the_next_look_is_no_user() {
     let looks = std::cell::Cell::new(0);
-    let found = persistent(|| {
+    let usage = persistent(|| {
         looks.set(looks.get() + 1);
-        let mut found = Found::default();
-        found.add(UseKind::OpenElsewhere, "stays");
+        let mut usage = InUse::default();
+        usage.add(UseKind::OpenElsewhere, "stays");
         if looks.get() < 3 {
-            found.add(UseKind::OpenElsewhere, "goes");
+            usage.add(UseKind::OpenElsewhere, "goes");
         }
-        found
+        usage
     });
-    assert_eq!(found.uses.iter().map(|used| used.text.as_str()).collect::<Vec<_>>(), ["stays"]);
+    assert_eq!(usage.uses.iter().map(|used| used.text.as_str()).collect::<Vec<_>>(), ["stays"]);
     assert_eq!(looks.get(), 1 + MAX_RECHECKS);
-    assert_eq!(persistent(Found::default).uses, []);
+    assert_eq!(persistent(InUse::default).uses, []);
 }
 
 #[test]
@@ -67,13 +67,13 @@ fn who_only_reads_is_given_longer_to_go() {
         looks.set(0);
         persistent(|| {
             looks.set(looks.get() + 1);
-            let mut found = Found::default();
+            let mut usage = InUse::default();
             for (kind, last) in [(UseKind::OpenElsewhere, writers), (UseKind::ReadElsewhere, readers)] {
                 if looks.get() <= last {
-                    found.add(kind, "one");
+                    usage.add(kind, "one");
                 }
             }
-            found
+            usage
         })
     };
     assert_eq!(look(0, MAX_READER_RECHECKS).uses, [], "it has read the label by then");
@@ -84,7 +84,7 @@ fn who_only_reads_is_given_longer_to_go() {
     assert_eq!(look(3, MAX_READER_RECHECKS).uses, [], "the writer goes, and then the reader");
 }
 
-/// What a process of the fake machine with the null device open is told to do with it, by the flags of its descriptor.
+/// What a process of the fake machine with the null device open does with it, by the flags of its descriptor.
 fn uses_of_null(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
     uses_of_null_by("reader", flags, parent, &BTreeSet::new())
 }
@@ -106,10 +106,10 @@ fn uses_of_null_by(
     std::os::unix::fs::symlink("/dev/null", fake.path("proc/7/fd/3")).unwrap();
     let null = fs::metadata("/dev/null").unwrap();
     let number = DeviceNumber::from_raw(null.rdev());
-    let mut found = Found::default();
+    let mut usage = InUse::default();
     let nodes = BTreeMap::from([(NodeNumber::Character(number), "sg0".to_owned())]);
-    openers(&fake.path("proc"), &nodes, members, &mut found);
-    told(found)
+    openers(&fake.path("proc"), &nodes, members, &mut usage);
+    told(usage)
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_node_for_commands_counts_as_open_if_it_may_write() {
     assert_eq!(uses_of_null("0100002", "(udev-worker)\n").len(), 1, "who writes is no onlooker");
 }
 
-/// What a process of the fake machine with a file open is told to do with it, by the flags of its descriptor.
+/// What a process of the fake machine with a file open does with it, by the flags of its descriptor.
 fn uses_of_file(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
     let fake = Fake::new();
     fake.file("disk.img", "x");
@@ -140,9 +140,9 @@ fn uses_of_file(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
     fake.file("proc/7/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nino:\t{}\n", meta.ino()));
     fs::create_dir(fake.path("proc/7/fd")).unwrap();
     std::os::unix::fs::symlink(fake.path("disk.img"), fake.path("proc/7/fd/3")).unwrap();
-    let mut found = Found::default();
-    users_of_file(&fake.path("proc"), &fake.path("disk.img"), (meta.dev(), meta.ino()), &mut found);
-    told(found)
+    let mut usage = InUse::default();
+    users_of_file(&fake.path("proc"), &fake.path("disk.img"), (meta.dev(), meta.ino()), &mut usage);
+    told(usage)
 }
 
 #[test]

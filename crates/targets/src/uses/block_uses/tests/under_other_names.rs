@@ -27,9 +27,9 @@ fn what_a_disk_keeps_its_data_on_is_followed_through_the_own_target() {
 
 fn doubts(fake: &Fake, name: &str) -> Vec<String> {
     fake.with(|machine, _| {
-        let found = find(machine, machine.tree.get(name).unwrap());
-        assert_eq!(found.uses, [], "{name}");
-        found.doubts
+        let usage = find(machine, machine.tree.get(name).unwrap());
+        assert_eq!(usage.uses, [], "{name}");
+        usage.doubts
     })
 }
 
