@@ -80,7 +80,7 @@ impl Table {
         let first = if has_units { 2 } else { 1 };
         let column_width = |column: usize| {
             let texts = self.rows.iter().filter_map(|row| row.get(column)).chain(self.heads.get(column));
-            texts.flat_map(|text| text.lines()).map(|line| line.width()).max().unwrap_or(0)
+            texts.flat_map(|text| text.lines()).map(unicode_width::UnicodeWidthStr::width).max().unwrap_or(0)
         };
         let units = if has_units { usize::from(GAP) + column_width(1) } else { 0 };
         let name = column_width(0).min(width / 2 - INDENT.len());

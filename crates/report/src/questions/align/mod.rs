@@ -27,6 +27,9 @@ const COLUMNS: [(CacheState, IoPath); 5] = [
 /// Block size and shift: one row.
 type Key = (u64, u64);
 
+/// What a row says of itself.
+type OfKey<'f, T> = dyn Fn(Key) -> T + 'f;
+
 /// Reasons why cells have no figure, numbered as they are met.
 #[derive(Default)]
 struct Footnotes(Vec<String>);
@@ -157,7 +160,7 @@ fn draw_table(
     cells: &[&CellRecord],
     (keys, subjects): (&[Key], &[Key]),
     footnotes: &mut Footnotes,
-    (label, cost): (&dyn Fn(Key) -> String, &dyn Fn(Key) -> Option<String>),
+    (label, cost): (&OfKey<'_, String>, &OfKey<'_, Option<String>>),
 ) {
     let find = |key: Key, column: (CacheState, IoPath)| find(cells, key, column);
     let has_cells = |column: &(CacheState, IoPath)| subjects.iter().any(|&key| find(key, *column).is_some());
