@@ -240,7 +240,7 @@ fn a_record_whose_passes_began_elsewhere_is_refused_for_that() {
     let refused = resumed(&"ascending");
     assert_eq!(refused.ended, Ended::Exited(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("all begin at the first position"), "{}", refused.stderr);
-    assert!(resumed(&"shuffled").stderr.contains("no pass over the same positions"));
+    assert!(resumed(&"shuffled").stderr.contains("no sweep over the same positions"));
 }
 
 /// Interrupted with its points kept, and continued: every place once per pass, as without the interruption.

@@ -116,8 +116,8 @@ fn a_rate_into_a_cache_is_shown_beside_the_rate_until_stable() {
     let (text, of_run) = page(16);
     assert!(text.contains("writes 140 MiB/s (into cache)"), "{text}");
     assert!(text.contains("±1.0% into cache"), "{text}");
-    let said = "sequential write, 1 MiB: 87.5 MiB/s until stable. The rate above is that into a cache: 700 MiB a visit returned \
-                in 5.00 s, and was stable after 8.00 s.";
+    let said = "sequential write, 1 MiB: 87.5 MiB/s until on disk. The rate above is that into a cache: 700 MiB a repeat \
+                returned in 5.00 s, and was on disk after 8.00 s.";
     assert!(text.contains(said), "{text}");
     assert!(of_run.contains("140 MiB/s ±1% c"), "{of_run}");
     assert!(of_run.contains("c = drive's write cache, on disk: sequential 1M 87.5 MiB/s"), "{of_run}");
