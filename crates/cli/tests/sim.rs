@@ -205,10 +205,10 @@ fn words_of(line: &str) -> String {
 #[test]
 fn a_cell_without_a_whole_pass_says_so() {
     for (line, rows) in [
-        ("paths sim:hpux-k460 --rw read --budget 5s", &["whole passes none none – 3"][..]),
+        ("paths sim:hpux-k460 --rw read --budget 5s", &["whole sweeps none none – 3"][..]),
         (
             "stream sim:hpux-k460 --rw read --bytes 100M --budget 5s",
-            &["buffered 4.86 ±2.4% 3217 cut short", "2662 cut short"],
+            &["buffered 4.86 ±2.4% 3.19 ms – – cut short", "2.62 ms – – cut short"],
         ),
     ] {
         let text = words_of(line);
@@ -227,7 +227,7 @@ fn a_cell_without_a_whole_pass_says_so() {
         }
     }
     let whole = words_of("paths sim:hpux-k460 --rw read");
-    assert!(whole.contains("whole passes 6 6 – 6") && !whole.contains("cut short"), "{whole}");
+    assert!(whole.contains("whole sweeps 6 6 – 6") && !whole.contains("cut short"), "{whole}");
 }
 
 /// Two targets on one page are compared cell by cell: one that is a tenth slower, and two that are alike.
@@ -268,16 +268,18 @@ fn several_targets_are_compared_on_the_page() {
 #[test]
 fn the_pages_of_simulated_systems_do_not_contradict_themselves() {
     let zones = words_of("zones sim:freebsd-wd800jd --bs 1M,5M --order ascending --full --runs 2");
-    assert!(zones.contains("zones, by 5 MiB:") && !zones.contains("must be fast between"), "{zones}");
+    assert!(zones.contains("(5M reads, QD1, 8 zones)") && !zones.contains("must be fast between"), "{zones}");
     assert!(zones.contains("must be fast into the first 12."), "{zones}");
     assert!(zones.contains("% + bands "), "a scatter without its bands: {zones}");
     let both = words_of("zones sim:freebsd-wd800jd sim:freebsd-wd2500yd");
     for name in ["sim:freebsd-wd800jd", "sim:freebsd-wd2500yd"] {
         assert!(
-            both.contains(&format!("Advice: {name}: ")) && both.contains(&format!("> {name}: ")),
+            both.contains(&format!(" {name} 1.78x from start to end: "))
+                && both.contains(&format!("> {name}: ")),
             "{both}"
         );
     }
+    assert_eq!(both.matches("Use blocks of at least 5M: ").count(), 2, "{both}");
     let stream = words_of("stream sim:linux-disk-nocache --rw write --budget 10s");
     assert!(stream.contains("no flush") && stream.contains("write through cache"), "{stream}");
     assert!(!stream.contains("durable-write-cost"), "sync writes take no longer there: {stream}");

@@ -78,8 +78,8 @@ fn shuffled_positions_give_a_smear_and_no_bands_and_the_advice_is_five_mebibytes
         },
         LONG,
     );
-    assert!(page.stdout.contains("8 zones, by 20 MiB:"), "{}", page.stdout);
-    assert!(page.stdout.contains("5 MiB is the smallest block size without bands"), "{}", page.stdout);
+    assert!(page.stdout.contains("(20M reads, QD1, 8 zones)"), "{}", page.stdout);
+    assert!(page.stdout.contains("Use blocks of at least 5M: at 1M, "), "{}", page.stdout);
     assert!(page.stdout.is_ascii() && page.stdout.lines().all(|line| line.len() <= 80), "{}", page.stdout);
 }
 
@@ -240,7 +240,7 @@ fn a_record_whose_passes_began_elsewhere_is_refused_for_that() {
     let refused = resumed(&"ascending");
     assert_eq!(refused.ended, Ended::Exited(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("all begin at the first position"), "{}", refused.stderr);
-    assert!(resumed(&"shuffled").stderr.contains("no pass over the same positions"));
+    assert!(resumed(&"shuffled").stderr.contains("no sweep over the same positions"));
 }
 
 /// Interrupted with its points kept, and continued: every place once per pass, as without the interruption.

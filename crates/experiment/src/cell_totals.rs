@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Rounds that show by themselves how much a rate scatters.
 const ROUNDS_ENOUGH: usize = 4;
-/// Windows with less than this part of all bytes are no sample of the rate.
-const SAMPLED_SHARE: f64 = 0.8;
+/// How many times a visit has to complete as many I/Os as are in flight for its windows to be samples of one rate.
+const GENERATIONS: f64 = 4.0;
 
 /// What is left out of rate and latencies as warm-up.
 #[derive(Clone, Copy, Default)]
@@ -64,8 +64,6 @@ pub(crate) struct CellTotals {
     pub(crate) windows_of_visits: Vec<usize>,
     /// Bytes per second of every full window after the warm-up.
     pub(crate) samples: Vec<f64>,
-    /// Bytes of these windows.
-    pub(crate) sampled_bytes: u64,
     /// Where in these each round that has any begins.
     pub(crate) round_begins: BTreeMap<u32, usize>,
     /// Time for the I/O of the first visit.
@@ -201,15 +199,16 @@ impl CellTotals {
             self.round_begins.entry(self.round).or_insert(self.samples.len());
         }
         self.samples.extend(rates);
-        self.sampled_bytes += windows.iter().sum::<u64>();
     }
 
-    /// Whether the windows say how the rate scatters. Where I/Os take about as long as a visit, most of them complete behind its last full
-    /// window, and the windows have a rate of their own; a few rounds know better, each as a whole. Eight reads of 1 MiB that share a disk
-    /// and end together after 0.55 s have 3 of 8 in the windows of 50 ms, and their rounds differ by 1%, not by 64%.
-    fn has_samples_of_all(&self) -> bool {
-        let are_few_rounds = self.rounds.len() < ROUNDS_ENOUGH;
-        are_few_rounds || self.sampled_bytes as f64 >= SAMPLED_SHARE * self.measured_bytes as f64
+    /// Whether the windows say how the rate scatters. They do not where a visit is hardly longer than its I/Os: eight reads of 1 MiB that
+    /// share a disk complete together at the end of 0.55 s, so that most windows are empty and the last ones full. A few rounds know
+    /// better, each as a whole: these differ by 1%, not by 64%.
+    fn has_steady_windows(&self, block_bytes: u64) -> bool {
+        let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
+        let in_flight = (self.latency_sum_ns as f64 / elapsed_ns.max(1) as f64).max(1.0);
+        let ops_per_visit = self.measured_bytes as f64 / block_bytes as f64 / self.visits.len().max(1) as f64;
+        self.rounds.len() < ROUNDS_ENOUGH || ops_per_visit >= GENERATIONS * in_flight
     }
 
     /// Bytes per second of the first and of the second half of each round that has windows, those of all of its visits together:
@@ -304,7 +303,7 @@ impl CellTotals {
         let mean = per_second(self.measured_bytes, self.measured_ns);
         let ops = (self.measured_bytes as f64 / block_bytes as f64).max(1.0);
         // Windows show the scatter within a visit, rounds what changes between them: the wider interval counts.
-        let is_sampled = extent == Extent::Timed && self.has_samples_of_all();
+        let is_sampled = extent == Extent::Timed && self.has_steady_windows(block_bytes);
         let of_windows = if is_sampled { rdsk_stats::batch_interval(&self.samples) } else { None };
         let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves())]
             .into_iter()
@@ -434,18 +433,20 @@ mod tests {
         assert_eq!(add(80, &[9]), (80, vec![6, 15, 15, 3, 9], vec![1, 1, 1, 1, 0, 1]));
     }
 
-    /// Eight I/Os that share a device end together, in the part of the visit that fills no window.
+    /// Eight I/Os that share a device end together, at the end of each visit.
     #[test]
-    fn ios_that_end_behind_the_last_window_leave_a_steady_rate_steady() {
+    fn ios_that_end_together_leave_a_steady_rate_steady() {
         const MIB: u64 = 1 << 20;
         let of_rounds = |rounds: u32| {
             let mut totals = CellTotals::default();
             for round in 0..rounds {
                 totals.round = round;
-                totals.visits.push(Visit { round, start_ns: u64::from(round) * SECOND, ..Visit::default() });
+                let (start_ns, elapsed_ns) = (u64::from(round) * SECOND, 551_000_000);
+                totals.visits.push(Visit { round, start_ns, elapsed_ns, ..Visit::default() });
+                totals.latency_sum_ns += 8 * 530_000_000;
                 let late_ns = [0, 8_000_000, 5_000_000, 1_000_000, 2_000_000, 19_000_000][round as usize];
                 totals.add_measured(round, 8 * MIB, 551_000_000 + late_ns);
-                totals.add_samples(&[0, 0, 0, 0, 0, 0, MIB, 0, MIB, 0, MIB], WIDTH_NS);
+                totals.add_samples(&[0, 0, 0, 0, 0, MIB, MIB, 0, MIB, 2 * MIB, 3 * MIB], WIDTH_NS);
             }
             totals.estimate(Extent::Timed, MIB).unwrap().margin().unwrap()
         };

@@ -200,33 +200,33 @@ mod tests {
 
     #[test]
     fn from_the_last_start_to_the_first_end() {
-        let seen = overlap_of(&run(&[(0, 100), (20, 100), (41, 88)], &[], 10, 0)).unwrap();
-        assert_eq!((seen.start_ns, seen.end_ns), (41 * MS, 88 * MS));
+        let overlap = overlap_of(&run(&[(0, 100), (20, 100), (41, 88)], &[], 10, 0)).unwrap();
+        assert_eq!((overlap.start_ns, overlap.end_ns), (41 * MS, 88 * MS));
         // The windows from 50 to 80 ms lie wholly in it; the one from 80 holds what ended the first.
-        assert_eq!((seen.covered_ns, seen.bytes), (40 * MS, 400));
-        assert_eq!(windows_of(&run(&[(0, 100), (41, 88)], &[], 10, 0), &seen), 5..8);
+        assert_eq!((overlap.covered_ns, overlap.bytes), (40 * MS, 400));
+        assert_eq!(windows_of(&run(&[(0, 100), (41, 88)], &[], 10, 0), &overlap), 5..8);
     }
 
     #[test]
     fn the_time_of_the_first_io_is_left_out() {
         let staggered = [(0, 100), (20, 100)];
-        let seen = overlap_of(&run(&staggered, &[], 10, 5)).unwrap();
-        assert_eq!((seen.start_ns, seen.covered_ns, seen.bytes), (20 * MS, 70 * MS, 700));
+        let overlap = overlap_of(&run(&staggered, &[], 10, 5)).unwrap();
+        assert_eq!((overlap.start_ns, overlap.covered_ns, overlap.bytes), (20 * MS, 70 * MS, 700));
         let long = Overlap { start_ns: 20 * MS, end_ns: 100 * MS, bytes: 0, covered_ns: 0 };
         assert_eq!(windows_of(&run(&staggered, &[], 10, 85), &long), 2..10, "nothing would be left");
     }
 
     #[test]
     fn a_stream_that_failed_is_no_part_of_it() {
-        let seen = overlap_of(&run(&[(0, 100), (10, 32), (20, 90)], &[1], 10, 0)).unwrap();
-        assert_eq!((seen.start_ns, seen.end_ns, seen.covered_ns), (32 * MS, 90 * MS, 50 * MS));
+        let overlap = overlap_of(&run(&[(0, 100), (10, 32), (20, 90)], &[1], 10, 0)).unwrap();
+        assert_eq!((overlap.start_ns, overlap.end_ns, overlap.covered_ns), (32 * MS, 90 * MS, 50 * MS));
         assert_eq!(overlap_of(&run(&[(0, 100), (0, 30)], &[1], 10, 0)), None);
     }
 
     #[test]
     fn streams_that_never_ran_together_have_none_of_it() {
-        let seen = overlap_of(&run(&[(0, 20), (50, 100)], &[], 10, 0)).unwrap();
-        assert_eq!((seen.start_ns, seen.covered_ns, seen.bytes), (50 * MS, 0, 0));
+        let overlap = overlap_of(&run(&[(0, 20), (50, 100)], &[], 10, 0)).unwrap();
+        assert_eq!((overlap.start_ns, overlap.covered_ns, overlap.bytes), (50 * MS, 0, 0));
     }
 
     /// Streams in lockstep, an I/O of 30 ms each: the windows between would hold two bursts of three, or all.
@@ -237,13 +237,13 @@ mod tests {
         for stream in &mut together.streams {
             (stream.bytes, stream.ops) = (300, 3);
         }
-        let seen = overlap_of(&together).unwrap();
-        assert_eq!((seen.bytes, seen.covered_ns), (900, 90 * MS));
+        let overlap = overlap_of(&together).unwrap();
+        assert_eq!((overlap.bytes, overlap.covered_ns), (900, 90 * MS));
         // Two targets, one of which ended later: 600 bytes in 90 ms and 300 in 60.
         together.streams[1].target = 1;
         (together.streams[1].end_ns, together.latency_sum_ns) = (60 * MS, u128::from(together.ops * 30 * MS));
-        let seen = overlap_of(&together).unwrap();
-        assert_eq!((seen.bytes, seen.covered_ns), (900, 77_142_857));
+        let overlap = overlap_of(&together).unwrap();
+        assert_eq!((overlap.bytes, overlap.covered_ns), (900, 77_142_857));
     }
 
     /// Windows of a rate round 100 that wanders by 10 %, with this correlation of neighbours.

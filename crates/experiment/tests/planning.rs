@@ -471,3 +471,24 @@ fn no_offset_puts_blocks_off_their_pages() {
         }
     }
 }
+
+/// One stream on each target by itself, and the others on both in equal numbers; what is requested stays.
+#[test]
+fn several_targets_have_as_many_streams_each() {
+    let both = [target(1 << 30), Target { index: 1, ..target(1 << 30) }];
+    let planned = |streams: Option<Vec<u32>>| {
+        let options = PlanOptions { stream_counts: streams, ..PlanOptions::default() };
+        let plan = plan(&[Experiment::Scale], &both, &[false; 2], None, &options, 60_000_000_000).unwrap();
+        let first = plan.cells[0].workload.block_bytes;
+        let of_size = plan.cells.into_iter().filter(|cell| cell.workload.block_bytes == first);
+        of_size.map(|cell| (cell.id, cell.workload.streams, cell.workload.targets)).collect::<Vec<_>>()
+    };
+    let cell = |name: &str, streams: u32, targets: &[u32]| {
+        (format!("scale/read/16k/{name}"), streams, targets.to_vec())
+    };
+    assert_eq!(
+        planned(None),
+        [cell("1@0", 1, &[0]), cell("1@1", 1, &[1]), cell("4", 4, &[0, 1]), cell("10", 10, &[0, 1])]
+    );
+    assert_eq!(planned(Some(vec![3])), [cell("3", 3, &[0, 1])]);
+}

@@ -295,7 +295,7 @@ mod tests {
         let writes = rdsk_finding::fixtures::bios::followed(writes, &[(100, 5), (400, 5)], &[0]);
         assert_eq!(
             sentence(&writes).unwrap(),
-            "100 writes of 4 KiB in 1 of 2 visits became 100 bios of 4 KiB by pwrite64(2); requests: 90 of 4 KiB, 10 merged; 100 \
+            "100 writes of 4 KiB in 1 of 2 repeats became 100 bios of 4 KiB by pwrite64(2); requests: 90 of 4 KiB, 10 merged; 100 \
              flushes"
         );
     }

@@ -1,7 +1,7 @@
 //! The sentence that decides between two sides, runs or targets: which is faster, in how many tests, by how much on average, and in
 //! which test most. It judges nothing; the answer is that of [`rdsk_analysis::overall`].
 
-use crate::targets::figure;
+use crate::figures::ratio_figure;
 use rdsk_analysis::overall::{Average, Decision, Overall};
 use rdsk_analysis::words::plural;
 
@@ -57,19 +57,19 @@ fn none_or(count: usize) -> String {
 /// `; 1.22x on average (1.15–1.29)`.
 fn on_average(average: Option<Average>) -> String {
     average.map_or_else(String::new, |Average { ratio, low, high }| {
-        format!("; {}x on average ({}–{})", figure(ratio), figure(low), figure(high))
+        format!("; {}x on average ({}–{})", ratio_figure(ratio), ratio_figure(low), ratio_figure(high))
     })
 }
 
 /// `1.61x (1.48–1.75)`; of an interval with one end, that.
 fn factor(ratio: &Average) -> String {
     let ends = match (ratio.low > 0.0, ratio.high.is_finite()) {
-        (true, true) => format!(" ({}–{})", figure(ratio.low), figure(ratio.high)),
-        (true, false) => format!(" (≥ {})", figure(ratio.low)),
-        (false, true) => format!(" (≤ {})", figure(ratio.high)),
+        (true, true) => format!(" ({}–{})", ratio_figure(ratio.low), ratio_figure(ratio.high)),
+        (true, false) => format!(" (≥ {})", ratio_figure(ratio.low)),
+        (false, true) => format!(" (≤ {})", ratio_figure(ratio.high)),
         (false, false) => String::new(),
     };
-    format!("{}x{ends}", figure(ratio.ratio))
+    format!("{}x{ends}", ratio_figure(ratio.ratio))
 }
 
 #[cfg(test)]

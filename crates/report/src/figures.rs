@@ -149,6 +149,27 @@ pub(crate) fn compared(low: f64, high: f64) -> String {
     }
 }
 
+/// A ratio: `0.0158`, `0.947`, `12.3`.
+pub(crate) fn factor(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio < 0.09995 => format!("{ratio:.4}"),
+        ratio if ratio < 9.995 => format!("{ratio:.3}"),
+        ratio if ratio < 99.95 => format!("{ratio:.1}"),
+        ratio => format!("{ratio:.0}"),
+    }
+}
+
+/// The ratio of two rates, or an end of its interval. Near 1 it has three decimals, as where runs are compared: two would say `1.00 ×` of
+/// targets that differ.
+pub(crate) fn ratio_figure(ratio: f64) -> String {
+    const NEAR: f64 = 0.05;
+    match ratio {
+        ratio if (ratio - 1.0).abs() < NEAR => factor(ratio),
+        ratio if ratio.is_finite() => rdsk_analysis::words::figure(ratio),
+        _ => "n/a".into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -243,7 +243,7 @@ pub(crate) fn draw_status(page: &mut Page, record: &Record) {
 }
 
 /// What the comparisons rest on, said once for all pages.
-const COMPARED: &str = "Ratios compare cells round by round, and what is said to differ does so at 5% after correction for \
+const COMPARED: &str = "Ratios compare tests repeat by repeat, and what is said to differ does so at 5% after correction for \
                         all comparisons of its page (Holm).";
 
 /// Notes, comparisons, time, evidence.

@@ -23,7 +23,7 @@ pub(crate) fn sentence(cell: &CellRecord, seen: &Lasting) -> String {
     let (first, then) = (rate(cell, seen.burst_bytes_per_s), rate(cell, seen.bytes_per_s));
     let until = match seen.fall_bytes {
         Some(fall) => format!("{first} for {}, then {then}", bytes(fall)),
-        None => format!("{first} in the rounds, {then} from the start of the visit that went on"),
+        None => format!("{first} in the repeats, {then} from the start of the test that went on"),
     };
     let level = if seen.is_settled { "settled" } else { "not settled" };
     format!(

@@ -113,6 +113,11 @@ impl Page {
         let mut text = String::new();
         for item in &self.items {
             match item {
+                Item::Line(Tone::Heading, line) if safe(line).width() > width => {
+                    for line in wrap("", &safe(line), width) {
+                        push(&mut text, Tone::Heading, &line, width, style);
+                    }
+                }
                 Item::Line(tone, line) => push(&mut text, *tone, &safe(line), width, style),
                 Item::Sentence { tone, lead, text: words } => {
                     for line in wrap(&safe(lead), &safe(words), width) {

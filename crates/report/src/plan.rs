@@ -14,8 +14,8 @@ const ID_WIDTH: usize = 44;
 pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
     let mut page = Page::default();
     page.heading(match plan.cells.len() {
-        1 => "DRY RUN: 1 cell, nothing is measured".to_owned(),
-        many => format!("DRY RUN: {many} cells, nothing is measured"),
+        1 => "DRY RUN: 1 test, nothing is measured".to_owned(),
+        many => format!("DRY RUN: {many} tests, nothing is measured"),
     });
     for target in targets {
         let what = match (target.kind, target.made_by_rdsk) {
@@ -26,8 +26,8 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
         };
         let access = match writes(plan, target.index) {
             0 => "only read".into(),
-            1 => "WRITTEN by 1 cell".into(),
-            count => format!("WRITTEN by {count} cells"),
+            1 => "WRITTEN by 1 test".into(),
+            count => format!("WRITTEN by {count} tests"),
         };
         let size = size_with_bytes(target.size_bytes);
         page.sentence(Tone::Plain, "  target  ", format!("{}: {what}, {size}, {access}", target.name));
@@ -45,7 +45,7 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
         Tone::Plain,
         "  time    ",
         format!(
-            "{budget} for all cells in {rounds}; time that is left goes to cells wider than ±{precision}"
+            "{budget} for all tests in {rounds}; time that is left goes to tests wider than ±{precision}"
         ),
     );
     for note in &plan.notes {
@@ -58,7 +58,7 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
             .map(|index| row(plan, index, &plan.cells[index]))
             .collect();
         if !rows.is_empty() {
-            page.table_with(&["cell", "workload", "how much"], &rows, &[1, 2]);
+            page.table_with(&["test", "workload", "how much"], &rows, &[1, 2]);
             page.blank();
         }
     }

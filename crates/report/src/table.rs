@@ -74,45 +74,49 @@ impl Table {
         }
     }
 
-    /// The columns in parts that fit, below each other; every part begins with the names.
+    /// The columns in parts that fit, below each other; every part begins with the names, and with their units where these have a column.
     fn in_parts(&self, width: usize, dots: &str) -> Vec<String> {
+        let has_units = self.words.contains(&1) && self.heads.get(1).is_some_and(String::is_empty);
+        let first = if has_units { 2 } else { 1 };
         let column_width = |column: usize| {
             let texts = self.rows.iter().filter_map(|row| row.get(column)).chain(self.heads.get(column));
-            texts.flat_map(|text| text.lines()).map(|line| line.width()).max().unwrap_or(0)
+            texts.flat_map(|text| text.lines()).map(unicode_width::UnicodeWidthStr::width).max().unwrap_or(0)
         };
+        let units = if has_units { usize::from(GAP) + column_width(1) } else { 0 };
         let name = column_width(0).min(width / 2 - INDENT.len());
         let mut parts: Vec<Vec<usize>> = Vec::new();
         let mut used = width;
-        for column in 1..self.heads.len() {
+        for column in first..self.heads.len() {
             let needed = usize::from(GAP) + column_width(column);
             match parts.last_mut() {
                 Some(part) if used + needed <= width => part.push(column),
                 _ => {
                     parts.push(vec![column]);
-                    used = INDENT.len() + name;
+                    used = INDENT.len() + name + units;
                 }
             }
             used += needed;
         }
-        let part = |columns: &Vec<usize>| {
-            let pick = |texts: &Vec<String>| -> Vec<String> {
-                let first = texts.first().map(|first| shortened_with(first, name, dots));
-                first
-                    .into_iter()
-                    .chain(columns.iter().map(|&column| texts.get(column).cloned().unwrap_or_default()))
-                    .collect()
-            };
-            let is_first = columns.first() == Some(&1);
-            // A row that only says something of the one above it stands once.
-            let has_figures = |row: &&Vec<String>| {
-                is_first || columns.iter().any(|&column| row.get(column).is_some_and(|text| !text.is_empty()))
-            };
-            let rows: Vec<Vec<String>> = self.rows.iter().filter(has_figures).map(pick).collect();
-            let places = columns.iter().enumerate().filter(|(_, column)| self.words.contains(column));
-            let words: Vec<usize> = places.map(|(place, _)| place + 1).collect();
-            layout(&pick(&self.heads), &rows, &words)
+        parts.iter().flat_map(|columns| self.part(columns, first, (name, dots))).collect()
+    }
+
+    /// Some columns behind the first ones.
+    fn part(&self, columns: &[usize], first: usize, (name, dots): (usize, &str)) -> Vec<String> {
+        let shown: Vec<usize> = (1..first).chain(columns.iter().copied()).collect();
+        let pick = |texts: &Vec<String>| -> Vec<String> {
+            let named = texts.first().map(|text| shortened_with(text, name, dots));
+            let others = shown.iter().map(|&column| texts.get(column).cloned().unwrap_or_default());
+            named.into_iter().chain(others).collect()
         };
-        parts.iter().flat_map(part).collect()
+        // A row that only says something of the one above it stands once.
+        let is_first = columns.first() == Some(&first);
+        let has_figures = |row: &&Vec<String>| {
+            is_first || columns.iter().any(|&column| row.get(column).is_some_and(|text| !text.is_empty()))
+        };
+        let rows: Vec<Vec<String>> = self.rows.iter().filter(has_figures).map(pick).collect();
+        let places = shown.iter().enumerate().filter(|(_, column)| self.words.contains(column));
+        let words: Vec<usize> = places.map(|(place, _)| place + 1).collect();
+        layout(&pick(&self.heads), &rows, &words)
     }
 
     /// The width of the last column and the space before it, if it holds words.

@@ -16,6 +16,31 @@ pub(crate) fn text(record: &Record, style: Style) -> String {
     super::text(&Analysis::of(record), style)
 }
 
+/// Every topic on a wide and on a narrow page, and in ASCII: no figure is cut off.
+#[test]
+fn topics_are_screens_at_80_and_40_columns() {
+    let run = fixtures::run_on_three_paths();
+    let analysis = Analysis::of(&run);
+    for &experiment in Experiment::PLANNED {
+        let mut page = Page::default();
+        questions::draw(&mut page, &analysis, experiment, questions::Plots::LeftOut);
+        for (width, charset) in [(80, Charset::Unicode), (40, Charset::Unicode), (40, Charset::Ascii)] {
+            let text = page.render(Style { width, charset, ..plain() });
+            for line in text.lines() {
+                assert!(line.width() <= width, "{line}");
+                // Curves may be cut, and the plot of a stripe, figures may not.
+                let is_cut = line.ends_with('…') || line.ends_with("...");
+                let is_plot = experiment == Experiment::Stripe || line.contains(['▁', '█', '_', '#']);
+                assert!(!is_cut || is_plot, "{experiment}: {line}\n{text}");
+            }
+            assert!(charset == Charset::Unicode || text.is_ascii(), "{text}");
+            if (width, charset) == (40, Charset::Unicode) {
+                insta::assert_snapshot!(format!("topic-{experiment}-40"), text);
+            }
+        }
+    }
+}
+
 /// The page of one experiment.
 pub(crate) fn alone(record: &Record, experiment: Experiment) -> String {
     drawn(record, experiment, questions::Plots::Drawn)
@@ -91,8 +116,8 @@ fn a_rate_into_a_cache_is_shown_beside_the_rate_until_stable() {
     let (text, of_run) = page(16);
     assert!(text.contains("writes 140 MiB/s (into cache)"), "{text}");
     assert!(text.contains("±1.0% into cache"), "{text}");
-    let said = "sequential write, 1 MiB: 87.5 MiB/s until stable. The rate above is that into a cache: 700 MiB a visit returned \
-                in 5.00 s, and was stable after 8.00 s.";
+    let said = "sequential write, 1 MiB: 87.5 MiB/s until on disk. The rate above is that into a cache: 700 MiB a repeat \
+                returned in 5.00 s, and was on disk after 8.00 s.";
     assert!(text.contains(said), "{text}");
     assert!(of_run.contains("140 MiB/s ±1% c"), "{of_run}");
     assert!(of_run.contains("c = drive's write cache, on disk: sequential 1M 87.5 MiB/s"), "{of_run}");
@@ -193,9 +218,9 @@ fn a_pass_that_was_cut_short_has_no_time() {
         page.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let whole = page(40 << 20);
-    assert!(whole.contains("whole passes 1 time to the return ms 200 "), "{whole}");
+    assert!(whole.contains("whole sweeps 1 rate ") && whole.contains("returned after ms 200 "), "{whole}");
     let cut = page((40 << 20) + 1);
-    assert!(cut.contains("whole passes none time to the return ns – "), "{cut}");
+    assert!(cut.contains("whole sweeps none rate ") && cut.contains("returned after ns – "), "{cut}");
     assert!(cut.contains("direct: no sweep of 41 MiB is complete") && cut.contains("cut short"), "{cut}");
     assert!(cut.contains("MiB/s 200 "), "the rate of what was done stays: {cut}");
 }

@@ -82,7 +82,8 @@ pub struct RunLine {
     pub targets: Vec<String>,
     /// Cells that are kept.
     pub cells: u64,
-    /// The highest mean rate of a reading cell whose bytes the device moved; `None` without such a cell.
+    /// The sequential read rate of the headline, or, of a run without one, the highest mean rate of a reading cell; only of cells whose
+    /// bytes the device moved. `None` without such a cell.
     pub read_bytes_per_s: Option<f64>,
     /// The same of writing cells.
     pub write_bytes_per_s: Option<f64>,

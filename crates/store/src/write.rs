@@ -191,8 +191,9 @@ fn insert_run(
     Ok(())
 }
 
-/// What the row of a run says of its cells: how many they are, which experiments, and for each direction the highest mean rate
-/// among those whose bytes the device moved. What memory moved, or nothing, says nothing about a target.
+/// What the row of a run says of its cells: how many they are, which experiments, and for each direction the sequential rate of the
+/// headline, which is the figure that the page shows first. A run without one has the highest mean rate instead. Both are of cells whose
+/// bytes the device moved: what memory moved, or nothing, says nothing about a target.
 fn sum_up(transaction: &Transaction<'_>, run: &str) -> rusqlite::Result<()> {
     transaction.execute(
         "UPDATE run SET
@@ -200,9 +201,17 @@ fn sum_up(transaction: &Transaction<'_>, run: &str) -> rusqlite::Result<()> {
              experiments = (SELECT coalesce(group_concat(experiment, ','), '') FROM
                  (SELECT experiment FROM cell WHERE run = ?1 GROUP BY experiment ORDER BY min(position))),
              read_bytes_per_s =
-                 (SELECT max(bytes_per_s) FROM cell WHERE run = ?1 AND op = 'read' AND verdict = 'device'),
+                 coalesce(
+                     (SELECT bytes_per_s FROM cell WHERE run = ?1 AND op = 'read' AND verdict = 'device'
+                          AND experiment = 'headline' AND pattern = 'sequential' AND sync = 'none'
+                          AND bytes_per_s IS NOT NULL ORDER BY position LIMIT 1),
+                     (SELECT max(bytes_per_s) FROM cell WHERE run = ?1 AND op = 'read' AND verdict = 'device')),
              write_bytes_per_s =
-                 (SELECT max(bytes_per_s) FROM cell WHERE run = ?1 AND op = 'write' AND verdict = 'device')
+                 coalesce(
+                     (SELECT bytes_per_s FROM cell WHERE run = ?1 AND op = 'write' AND verdict = 'device'
+                          AND experiment = 'headline' AND pattern = 'sequential' AND sync = 'none'
+                          AND bytes_per_s IS NOT NULL ORDER BY position LIMIT 1),
+                     (SELECT max(bytes_per_s) FROM cell WHERE run = ?1 AND op = 'write' AND verdict = 'device'))
          WHERE id = ?1",
         params![run],
     )?;

@@ -53,17 +53,22 @@ fn a_record_comes_back_as_it_was() {
     assert_eq!(history.record(line).unwrap().record, record);
     assert_eq!(line.state, State::Complete);
     assert_eq!(line.cells, record.cells.len() as u64);
-    let best = |op| {
+    let rates = |op: &str, is_headline: bool| {
         let of_op = |cell: &&CellRecord| {
             let verdict = cell.verdict.as_ref().map(|verdict| verdict.code.as_str());
-            cell.workload.op.as_str() == op && verdict == Some("device")
+            let is_ours = !is_headline || cell.name() == format!("headline/{op}/sequential");
+            cell.workload.op.as_str() == op && verdict == Some("device") && is_ours
         };
         let rates = record.cells.iter().filter(of_op).filter_map(|cell| cell.result.bytes_per_s);
-        rates.map(|rate| rate.mean).reduce(f64::max)
+        rates.map(|rate| rate.mean).collect::<Vec<f64>>()
     };
-    assert!(best("read").is_some(), "the golden record has a rate of the device");
-    assert_eq!(line.read_bytes_per_s, best("read"));
-    assert_eq!(line.write_bytes_per_s, best("write"));
+    let shown = |op: &str| {
+        let of_headline = rates(op, true).first().copied();
+        of_headline.or(rates(op, false).into_iter().reduce(f64::max))
+    };
+    assert!(shown("read").is_some(), "the golden record has a rate of the device");
+    assert_eq!(line.read_bytes_per_s, shown("read"));
+    assert_eq!(line.write_bytes_per_s, shown("write"));
     // Keeping it again changes nothing.
     history.finish(&record).unwrap();
     assert_eq!(all(&history).len(), 1);

@@ -204,6 +204,11 @@ mod tests {
         }
     }
 
+    #[test]
+    fn gives_seconds_to_divide_by() {
+        assert!((Nanos(2_500_000_000).as_secs_f64() - 2.5).abs() < 1e-12);
+    }
+
     proptest! {
         #[test]
         fn display_parses_back(mantissa: u64, shift in 0_u32..64) {

@@ -118,7 +118,10 @@ const SIZES: [&str; 8] = ["16k", "32k", "64k", "128k", "256k", "512k", "1M", "2M
 /// Ratios of rates over block sizes: of writes and reads, of more controllers and fewer, of two arrays.
 pub(super) fn scale(records: &[&Value], _: &str, what: &str) -> f64 {
     let rate = |record: &Value, op: &str, size: &str, streams: &str| {
-        number(record, &format!("scale/{op}/{size}/{streams}"), "/result/bytes_per_s/mean")
+        // Beside several targets a single stream runs on each by itself: the first stands for them.
+        let has_several = record["targets"].as_array().is_some_and(|targets| targets.len() > 1);
+        let on_first = if streams == "1" && has_several { "@0" } else { "" };
+        number(record, &format!("scale/{op}/{size}/{streams}{on_first}"), "/result/bytes_per_s/mean")
     };
     let words: Vec<&str> = what.split(' ').collect();
     let (streams, is_largest) = (words[0], what.contains("largest") || what.contains("at most"));

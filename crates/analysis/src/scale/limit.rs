@@ -3,6 +3,7 @@
 //! busy. Without counters it is not known.
 
 use super::TargetShare;
+use super::cause::{Cause, Limit};
 use super::shared::{common_device, one_device, shared_path};
 use super::shares::Point;
 use crate::{medium, metrics, words};
@@ -23,93 +24,6 @@ const CPU_SHARE: f64 = 0.9;
 const SAME_TIME: f64 = 1.25;
 /// Requests that wait on average for a place in the device from which its queue counts as full.
 const WAITING: f64 = 0.5;
-
-/// What is said of busy devices that may have had room. Since Linux 5.0 `io_ticks` holds a whole jiffy for each in which an I/O began.
-const NOT_PROVEN: &str =
-    " (inferred: a device that serves several requests at once counts as busy with one of them, too)";
-
-/// What limits, with the counters that show it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Limit {
-    /// A control group holds every target at its rate.
-    Throttled(Cause),
-    /// Every target's device is busy nearly all the time.
-    DeviceBusy(Cause),
-    /// More targets give no more together, although each of them is busy: they share a controller, a bus or a link.
-    SharedPath(Cause),
-    /// Some targets are busy or held, while the others have time left.
-    SomeTargets(Cause),
-    /// The devices' queues hold no more.
-    QueueFull(Cause),
-    /// The processors.
-    Cpu(Cause),
-    /// Generating the data to write.
-    Source(Cause),
-    /// No counter shows it.
-    Unknown,
-}
-
-/// What stands behind a limit.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cause {
-    /// Indices of the targets that are the limit; empty if none in particular is.
-    pub targets: Vec<u32>,
-    /// One clause: `/dev/sdb was busy 99.1 % of the time`.
-    pub text: String,
-    /// The counters, each `cell: name = value`.
-    pub evidence: Vec<String>,
-    /// Whether the counters show it by themselves.
-    pub confidence: Confidence,
-}
-
-impl Cause {
-    /// A clause about busy devices; the counters prove it of a disk with one arm, and of a model's.
-    pub(super) fn of_busy(
-        targets: Vec<u32>,
-        text: String,
-        evidence: Vec<String>,
-        confidence: Confidence,
-    ) -> Self {
-        let text = if confidence == Confidence::Measured { text } else { text + NOT_PROVEN };
-        Self { targets, text, evidence, confidence }
-    }
-
-    /// The same, proven by something else.
-    fn proven(self) -> Self {
-        let text = self.text.strip_suffix(NOT_PROVEN).map_or_else(|| self.text.clone(), str::to_owned);
-        Self { text, confidence: Confidence::Measured, ..self }
-    }
-}
-
-impl Limit {
-    /// One or two words for a table.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Throttled(_) => "throttled",
-            Self::DeviceBusy(_) => "device busy",
-            Self::SharedPath(_) => "shared path",
-            Self::SomeTargets(_) => "one target",
-            Self::QueueFull(_) => "queue full",
-            Self::Cpu(_) => "processor",
-            Self::Source(_) => "data generation",
-            Self::Unknown => "not known",
-        }
-    }
-
-    /// What stands behind it; `None` if it is not known.
-    pub fn cause(&self) -> Option<&Cause> {
-        match self {
-            Self::Throttled(cause)
-            | Self::DeviceBusy(cause)
-            | Self::SharedPath(cause)
-            | Self::SomeTargets(cause)
-            | Self::QueueFull(cause)
-            | Self::Cpu(cause)
-            | Self::Source(cause) => Some(cause),
-            Self::Unknown => None,
-        }
-    }
-}
 
 /// The limit at a knee: that of its own cell, or, if its counters show none, that of the next larger count, at which it
 /// must show since nothing more was gained. A larger count that brings further targets in always judges: that one target is

@@ -2,13 +2,15 @@
 //! had, where more streams stop helping, and what limits there. Derived from a Record on request; it claims no limit
 //! whose counters are missing.
 
+mod cause;
 mod limit;
 mod shared;
 mod shares;
 
 pub use crate::target_shares::TargetShare;
+pub use cause::{Cause, Limit};
 use limit::limit;
-pub use limit::{BUSY, Cause, IDLE, Limit, name, of_point};
+pub use limit::{BUSY, IDLE, name, of_point};
 use shared::of_targets_together;
 pub use shares::{Fairness, Point, Ramp, StreamShare};
 

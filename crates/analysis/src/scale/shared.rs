@@ -1,7 +1,7 @@
 //! What several targets have in common where they give no more together than fewer do, or than each by itself: the device that all of
 //! them lie on, or a path to them. It reads stacks and rates; whether the targets were busy is for its callers to know.
 
-use super::limit::{Cause, Limit};
+use super::cause::{Cause, Limit};
 use super::shares::Point;
 use crate::comparison::Ratio;
 use crate::{metrics, words};

@@ -250,10 +250,13 @@ mod tests {
             (32, 192, 3.0, 1.0, 64.0),
             (48, 272, 3.0, 1.0, 128.0 - 48.0 + 48.0),
         ] {
-            let seen = shape(Redundancy::None, offset * K, size * K);
-            assert!((seen[0] - spread(occupied)).abs() < 1e-12, "{offset}+{size}: {seen:?}");
-            assert!((seen[1] - turns).abs() < 1e-12, "{offset}+{size}: {seen:?}");
-            assert!((seen[2] * 1024.0 - busiest).abs() < 1e-9, "{offset}+{size}: {seen:?}");
+            let shape_of_rows = shape(Redundancy::None, offset * K, size * K);
+            assert!(
+                (shape_of_rows[0] - spread(occupied)).abs() < 1e-12,
+                "{offset}+{size}: {shape_of_rows:?}"
+            );
+            assert!((shape_of_rows[1] - turns).abs() < 1e-12, "{offset}+{size}: {shape_of_rows:?}");
+            assert!((shape_of_rows[2] * 1024.0 - busiest).abs() < 1e-9, "{offset}+{size}: {shape_of_rows:?}");
         }
     }
 
@@ -268,9 +271,9 @@ mod tests {
             (96, 480, 1.0),
             (96, 96, 1.0),
         ] {
-            let seen = shape(Redundancy::Parity, offset * K, size * K);
-            assert!((seen[5] - partial).abs() < 1e-12, "{offset}+{size}: {seen:?}");
-            assert!((seen[4] - partial.min(1.0)).abs() < 1e-12);
+            let shape_of_rows = shape(Redundancy::Parity, offset * K, size * K);
+            assert!((shape_of_rows[5] - partial).abs() < 1e-12, "{offset}+{size}: {shape_of_rows:?}");
+            assert!((shape_of_rows[4] - partial.min(1.0)).abs() < 1e-12);
         }
         let shifted = Layout { shift_chunks: 1, ..layout(Redundancy::Parity) };
         assert!(shifted.shape(Probe { offset_bytes: 64 * K, bytes: 192 * K }, 0.0)[5] < 0.5);

@@ -21,8 +21,8 @@ pub(super) fn reappears(runs: &[PointRun], places: &Places) -> bool {
 }
 
 /// Whether the steps that one half of the passes has are in the other half, too.
-fn shows(found: &[PointRun], held: &[PointRun], places: &Places) -> bool {
-    let latencies = by_position(found, places);
+fn shows(shown_by: &[PointRun], held: &[PointRun], places: &Places) -> bool {
+    let latencies = by_position(shown_by, places);
     let visited: Vec<usize> =
         (0..latencies.len()).filter(|&position| !latencies[position].is_empty()).collect();
     let medians: Vec<f64> = visited.iter().filter_map(|&position| median(&latencies[position])).collect();
@@ -39,17 +39,21 @@ fn shows(found: &[PointRun], held: &[PointRun], places: &Places) -> bool {
         }
     }
     let other = by_position(held, places);
-    let seen = pairs(&pattern, &other.iter().map(|all| median(all)).collect::<Vec<_>>());
+    let levels = pairs(&pattern, &other.iter().map(|latencies| median(latencies)).collect::<Vec<_>>());
     let of_pass = |run: &PointRun| {
         let latencies = by_position(std::slice::from_ref(run), places);
-        pairs(&pattern, &latencies.iter().map(|all| all.first().copied()).collect::<Vec<_>>())
+        pairs(&pattern, &latencies.iter().map(|at_position| at_position.first().copied()).collect::<Vec<_>>())
     };
     let agree = held.iter().filter(|run| correlation(&of_pass(run)) > 0.0).count();
-    is_sure(&seen) && agree as f64 >= AGREE * held.len() as f64
+    is_sure(&levels) && agree as f64 >= AGREE * held.len() as f64
 }
 
 fn pairs(pattern: &[Option<f64>], latencies: &[Option<f64>]) -> Vec<(f64, f64)> {
-    pattern.iter().zip(latencies).filter_map(|(level, seen)| Some(((*level)?, seen.as_ref()?.ln()))).collect()
+    pattern
+        .iter()
+        .zip(latencies)
+        .filter_map(|(level, latency)| Some(((*level)?, latency.as_ref()?.ln())))
+        .collect()
 }
 
 /// Pearson's correlation; 0 where one side does not vary.
@@ -57,7 +61,7 @@ fn correlation(pairs: &[(f64, f64)]) -> f64 {
     let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let (Some(left), Some(right)) = (mean(&first), mean(&second)) else { return 0.0 };
     let both: f64 = pairs.iter().map(|(a, b)| (a - left) * (b - right)).sum();
-    let size = |all: &[f64], middle: f64| all.iter().map(|x| (x - middle).powi(2)).sum::<f64>().sqrt();
+    let size = |values: &[f64], middle: f64| values.iter().map(|x| (x - middle).powi(2)).sum::<f64>().sqrt();
     let sizes = size(&first, left) * size(&second, right);
     if sizes > 0.0 { both / sizes } else { 0.0 }
 }
@@ -86,11 +90,11 @@ pub(super) fn steps(cell: &CellRecord, places: &Places) -> Steps {
     let is_whole = |run: &&PointRun| run.order.len() + run.failed.len() == count;
     let whole = cell.result.points.iter().filter(is_whole).take(MAX_PASSES);
     let series: Vec<Vec<f64>> = whole.map(|run| parts(run, places)).collect();
-    let Some(found) = agreement(&series) else { return Steps::Untold };
-    match found {
-        found if found.least_p_value > FALSE_ALARM_OF_STARTS => Steps::Untold,
-        found if found.p_value > FALSE_ALARM_OF_STARTS => Steps::None,
-        found if (found.agreeing as f64) < AGREE * series.len() as f64 => Steps::None,
+    let Some(agreed) = agreement(&series) else { return Steps::Untold };
+    match agreed {
+        agreed if agreed.least_p_value > FALSE_ALARM_OF_STARTS => Steps::Untold,
+        agreed if agreed.p_value > FALSE_ALARM_OF_STARTS => Steps::None,
+        agreed if (agreed.agreeing as f64) < AGREE * series.len() as f64 => Steps::None,
         _ => Steps::Shown,
     }
 }
@@ -104,6 +108,6 @@ fn parts(run: &PointRun, places: &Places) -> Vec<f64> {
     for (position, latency_ns) in places.of_pass(run) {
         parts[position * count / positions].push((latency_ns.max(1) as f64).ln());
     }
-    let all = mean(&parts.concat()).unwrap_or(0.0);
-    parts.iter().map(|part| mean(part).unwrap_or(all)).collect()
+    let whole = mean(&parts.concat()).unwrap_or(0.0);
+    parts.iter().map(|part| mean(part).unwrap_or(whole)).collect()
 }

@@ -32,8 +32,8 @@ const EXAMPLES: &str = "Examples:
 
 /// List the runs in the history, newest first.
 ///
-/// A line is the beginning of the id, when the run began, how it ended, the highest rate of a reading and of a writing
-/// test whose bytes the device moved, and the targets. The id, its beginning, the label or the word last name the run to
+/// A line is the beginning of the id, when the run began, how it ended, the sequential read and write rate of the
+/// headline (of a run without one the highest), and the targets. The id, its beginning, the label or the word last name the run to
 /// rdsk show. Times are UTC.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -285,9 +285,11 @@ fn excerpt(text: &str) -> &str {
     text.get(..2000).unwrap_or(text)
 }
 
-/// Bytes per second of a cell of `scale`.
+/// Bytes per second of a cell of `scale`; of a single stream beside several targets, that on the first of them.
 pub(crate) fn scale_rate(record: &Value, op: &str, size: &str, streams: u32) -> f64 {
-    figure(cell(record, &format!("scale/{op}/{size}/{streams}")), "/result/bytes_per_s/mean")
+    let has_several = record["targets"].as_array().is_some_and(|targets| targets.len() > 1);
+    let on_first = if streams == 1 && has_several { "@0" } else { "" };
+    figure(cell(record, &format!("scale/{op}/{size}/{streams}{on_first}")), "/result/bytes_per_s/mean")
 }
 
 /// The streams of the first visit of a cell of `scale`.

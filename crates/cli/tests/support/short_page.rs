@@ -30,8 +30,35 @@ pub(crate) fn check(page: &str, record: &Record) {
     }
     bullets(&parts.bullets, record);
     topics(&parts.topics, record);
+    units(&parts.notes.join(" "));
+    parts.bullets.iter().chain(&parts.topics).for_each(|line| units(line));
     let last = page.lines().last().unwrap_or_default();
     assert!(last.starts_with("Details: ") && last.ends_with("--details"), "{last}");
+}
+
+/// The code of the finding that the first bullet says; `None` without a bullet.
+pub(crate) fn first_bullet(page: &str, record: &Record) -> Option<String> {
+    bullets(&parts(page).bullets, record).first().map(|finding| finding.code.clone())
+}
+
+/// No figure stands by itself: behind a number comes its unit, or what is counted, or the number that a rate or a size goes to.
+fn units(line: &str) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    for (place, word) in words.iter().enumerate() {
+        let number = word.trim_matches(['(', ')', ',', ';', ':', '.']);
+        // `4K` and `1M` are sizes in fio's spelling.
+        let digits = number.trim_end_matches('k');
+        let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || ".,".contains(c));
+        // A number that ends a clause counts what the words before it name: `at most 4`.
+        let ends_clause = word.ends_with([')', ';', ':', '.']) || place + 1 == words.len();
+        let is_named = place > 0 && ["against", "in", "needs", "of"].contains(&words[place - 1]);
+        if !is_number || (ends_clause && is_named) {
+            continue;
+        }
+        let next = words.get(place + 1).copied().unwrap_or_default();
+        let is_unit = next.starts_with(|c: char| c.is_alphabetic() || "→…".contains(c));
+        assert!(is_unit || word.ends_with(','), "{word} has no unit: {line}");
+    }
 }
 
 /// The parts of a page, the lines of each sentence joined.
@@ -222,7 +249,11 @@ fn rows_of_targets(lines: &[String], record: &Record) {
             row[from.min(row.len())..to.min(row.len())].iter().collect::<String>().trim().to_owned()
         };
         let name = part(0, columns[0].0);
-        let target = record.targets.iter().find(|target| target.name == name).expect("the row of a target");
+        // Of a long name the end stands in its row.
+        let is_named = |target: &&rdsk_model::Target| {
+            target.name == name || name.strip_prefix('…').is_some_and(|end| target.name.ends_with(end))
+        };
+        let target = record.targets.iter().find(is_named).expect("the row of a target");
         for (place, (from, index)) in columns.iter().enumerate() {
             let text = part(*from, columns.get(place + 1).map_or(row.len(), |next| next.0));
             let (_, op, pattern, sync) = heads[*index];
@@ -350,13 +381,13 @@ fn is_steady(record: &Record, cell: &CellRecord) -> bool {
 /// What holds for every system of its kind, or is a mark or a topic of the page: no bullet.
 const TEXTBOOK: [&str; 4] = ["larger-blocks-help", "page-write-no-read", "cached-write", "misaligned-write"];
 
-fn bullets(lines: &[String], record: &Record) {
+fn bullets<'a>(lines: &[String], record: &'a Record) -> Vec<&'a Finding> {
     assert!(lines.len() <= 4, "{lines:#?}");
     let said = |finding: &Finding| {
         let clause = finding.effect.as_ref().map_or(&finding.title, |effect| &effect.text);
         words::sentence(clause).trim_end_matches('.').to_owned()
     };
-    let of_line = |line: &String| {
+    let of_line = |line: &String| -> &'a Finding {
         let text = line.trim_start_matches(" • ");
         // With several targets, the name of the one that it is about comes first.
         let names = record.targets.iter().map(|target| format!("{}: ", target.name));
@@ -387,6 +418,7 @@ fn bullets(lines: &[String], record: &Record) {
     if has("stalls") && foreign == 0 {
         assert_eq!(place("stalls"), Some(0), "{lines:#?}");
     }
+    shown
 }
 
 /// Every `1.88x (1.16–3.06)` of a line.

@@ -58,12 +58,12 @@ fn explained(block: &BlockActivity, account: &Account<'_>, calls: Option<&Proces
     }
     for (origin, sum) in writes.iter().filter(|(origin, _)| origin.submits_writes()) {
         said.push(format!(
-            "The data left inside {origin}{}: past the page cache, or durable before the call returned.",
+            "The data left inside {origin}{}: past the page cache, or on disk before the call returned.",
             in_requests(account, *sum)
         ));
     }
     if writes.iter().any(|(origin, _)| *origin == Origin::Kernel) {
-        said.push("The kernel's threads wrote, too: written back from memory, whoever left it there.".into());
+        said.push("The kernel's threads wrote, too: written back from memory, by whatever process it was left there.".into());
     }
     for (op, which) in [(Op::Read, "read"), (Op::Write, "wrote")] {
         let (bios, requests) = (account.by(op, |_| true).count, account.requests(op).count);

@@ -1,7 +1,8 @@
 //! What a comparison rests on, in words said once, and what it says to conditions. It judges nothing itself.
 
-use super::table::{factor, interval};
+use super::table::interval;
 use super::{Extent, letter};
+use crate::figures::factor;
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::metrics::whole;

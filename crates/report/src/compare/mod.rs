@@ -7,7 +7,6 @@ mod table;
 mod trend;
 
 pub use json::{compared_json, course_json};
-pub(crate) use table::factor;
 pub use trend::course_text;
 
 use crate::decision;

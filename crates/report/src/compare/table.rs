@@ -1,7 +1,7 @@
 //! The table of one figure: each test in both runs, the ratio with its interval, and the answer. It judges nothing.
 
 use super::{Extent, MOST_ROWS};
-use crate::figures::{MISSING, Unit};
+use crate::figures::{MISSING, Unit, factor};
 use crate::page::{Page, Tone, cut};
 use crate::table::shortened;
 use rdsk_analysis::test_words;
@@ -97,16 +97,6 @@ pub(super) fn interval((low, high): (f64, f64)) -> String {
         (true, false) => format!("≥ {}", factor(low)),
         (false, true) => format!("≤ {}", factor(high)),
         (false, false) => MISSING.to_owned(),
-    }
-}
-
-/// A ratio: `0.0158`, `0.947`, `12.3`.
-pub(crate) fn factor(ratio: f64) -> String {
-    match ratio {
-        ratio if ratio < 0.09995 => format!("{ratio:.4}"),
-        ratio if ratio < 9.995 => format!("{ratio:.3}"),
-        ratio if ratio < 99.95 => format!("{ratio:.1}"),
-        ratio => format!("{ratio:.0}"),
     }
 }
 

@@ -246,12 +246,18 @@ fn a_course_has_no_runs_of_nothing_and_says_whose_the_others_are() {
     runs[4..].iter_mut().for_each(|run| code(run, VerdictCode::Hole));
     let factors = [1.0, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0, 10.0];
     let (text, document) = course_of(&mut runs, &factors, Metric::Rate);
-    assert!(text.contains("left out, the cell read a hole there") && !text.contains("faster"), "{text}");
+    assert!(
+        text.contains("left out, the test read unallocated blocks there") && !text.contains("faster"),
+        "{text}"
+    );
     assert!(!text.contains("verdict"), "{text}");
     assert_eq!(document["runs"].as_array().unwrap().len(), 4);
     assert_eq!(document["runs"][0]["verdict"], "device");
     let left_out = document["left_out"].as_array().unwrap();
-    assert!(left_out.len() == 4 && left_out[0]["why"].as_str().unwrap().contains("hole"), "{document}");
+    assert!(
+        left_out.len() == 4 && left_out[0]["why"].as_str().unwrap().contains("unallocated"),
+        "{document}"
+    );
     code(&mut runs[2], VerdictCode::PageCache);
     let (text, document) = course_of(&mut runs, &[1.0; 8], Metric::Rate);
     let row = text.lines().find(|line| line.contains("2026-03-03T")).unwrap_or_default();

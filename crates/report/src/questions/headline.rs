@@ -44,7 +44,7 @@ pub(crate) fn in_words(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> String
     };
     let singles = cells.iter().filter(|cell| !is_bandwidth(cell)).filter(is_single).filter_map(|cell| {
         let mean = cell.result.ops_per_s?.mean;
-        let what = if cell.workload.sync == Sync::None { "random" } else { "durable" };
+        let what = if cell.workload.sync == Sync::None { "random" } else { "sync" };
         Some(marked(cell, format!("{} {what} {}s/s", iops(mean), cell.workload.op)))
     });
     let parts: Vec<String> = [streams.collect::<Vec<_>>().join(", "), singles.collect::<Vec<_>>().join(", ")]
@@ -110,7 +110,7 @@ fn draw_settling(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]
             format!("{} I/Os per s", iops(seen.bytes_per_s / cell.workload.block_bytes.max(1) as f64))
         };
         let text = format!(
-            "{rate} until stable. The rate above is that into a cache: {} a visit returned in {}, and was stable after {}.",
+            "{rate} until on disk. The rate above is that into a cache: {} a repeat returned in {}, and was on disk after {}.",
             words::bytes(seen.visit_bytes),
             words::nanos(seen.return_ns),
             words::nanos(seen.stable_ns),
@@ -172,7 +172,7 @@ fn label(cell: &CellRecord) -> String {
     let wanted = metrics::wanted_depth(workload);
     let what = match workload.sync {
         Sync::None => workload.pattern.as_str(),
-        Sync::Dsync | Sync::FsyncAtEnd => "durable",
+        Sync::Dsync | Sync::FsyncAtEnd => "sync",
     };
     // No row claims a depth that it did not reach.
     let depth = match metrics::depth_had(cell).filter(|_| wanted > 1 && !metrics::has_reached_depth(cell)) {

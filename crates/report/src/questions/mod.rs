@@ -60,6 +60,16 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experim
     targets::draw(page, analysis, experiment);
 }
 
+/// The answer, first of all below the heading of a topic: what its tables are the evidence of.
+fn draw_answer(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
+    // Of a single path or size there is no answer, and the table says what was measured.
+    let answer = answer(analysis, experiment);
+    if let Some(text) = answer.first().filter(|text| !text.starts_with("nothing to compare")) {
+        page.sentence(Tone::Heading, "  ", format!("{}.", text.trim_end_matches('.')));
+        page.blank();
+    }
+}
+
 /// The wordings of an answer, the longest first.
 pub(crate) fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Vec<String> {
     match experiment {

@@ -2,7 +2,7 @@
 //! sysstat's own column names, and the curves of queue depth and rate.
 
 use crate::block_io;
-use crate::cells::{self, verdict_word};
+use crate::cells::{self, remark};
 use crate::figures::{MISSING, Unit, or_missing, plus_minus, significant};
 use crate::findings;
 use crate::header::write_cache;
@@ -32,6 +32,7 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     let over = random
         .map_or(String::new(), |cell| format!(", random over {}", Bytes(cell.workload.span_bytes).approx()));
     page.heading(format!("STREAM: one stream, watched by iostat{block}{over}"));
+    super::draw_answer(page, analysis, Experiment::Stream);
     for cells in cells::groups(analysis, Experiment::Stream) {
         draw_group(page, analysis, &cells);
     }
@@ -47,9 +48,9 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let title = cells::group_title(analysis, first);
     let mut heads = vec![title.as_str(), "MiB/s", "±95%"];
     if op == Op::Write {
-        heads.push("until stable");
+        heads.push("on disk");
     }
-    heads.extend(["latency µs", "verdict"]);
+    heads.extend(["p50", "p99", "p99.9", "remark"]);
     let rows: Vec<Vec<String>> = cells.iter().map(|cell| summary(op, cell)).collect();
     page.table_with(&heads, &rows, &[heads.len() - 1]);
     draw_durable(page, analysis, cells);
@@ -100,24 +101,21 @@ fn summary(op: Op, cell: &CellRecord) -> Vec<String> {
     if op == Op::Write {
         row.push(Unit::MIB_PER_S.figure_or_missing(metrics::stable_rate(cell)));
     }
-    let mean_ns = cell.result.latency_ns.as_ref().and_then(|latency| latency.mean);
-    row.push(Unit::MICROSECONDS.figure_or_missing(mean_ns));
-    row.push(verdict_word(cell));
+    let percentiles = cell.result.latency_ns.as_ref().map(|latency| [latency.p50, latency.p99, latency.p999]);
+    let time =
+        |ns: Option<u64>| or_missing(ns.map(|ns| Unit::fit(&Unit::TIMES, [ns as f64]).text(ns as f64)));
+    row.extend(percentiles.unwrap_or_default().map(time));
+    row.push(remark(cell));
     row
 }
 
-/// What each durable write took, and its flush. The kernel sums up the time of flushes, so that they have no percentiles.
+/// What each synced write took on average, and its flushes. The kernel sums up the time of flushes, so that they have no percentiles;
+/// those of the calls, flush included, stand in the table.
 fn draw_durable(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     for cell in cells.iter().filter(|cell| cell.workload.sync == Sync::Dsync) {
-        let Some(latency) = cell.result.latency_ns.as_ref() else { continue };
-        let Some(mean_ns) = latency.mean else { continue };
-        let percentiles = [("p50", latency.p50), ("p99", latency.p99), ("p99.9", latency.p999)];
-        let known =
-            percentiles.iter().filter_map(|(name, ns)| Some(format!("{name} {}", words::nanos((*ns)?))));
-        let known: Vec<String> = known.collect();
-        let percentiles = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
-        let each = words::mean_nanos(mean_ns);
-        let text = format!("{each} per write until durable{percentiles}{}.", flushes(analysis, cell));
+        let mean_ns = cell.result.latency_ns.as_ref().and_then(|latency| latency.mean);
+        let Some(mean_ns) = mean_ns else { continue };
+        let text = format!("{} per write on average{}.", words::mean_nanos(mean_ns), flushes(analysis, cell));
         page.sentence(Tone::Plain, format!("  {}: ", mode(cell)), text);
     }
 }

@@ -2,7 +2,7 @@
 //! It judges nothing: the word for a cell is that of [`super::not_device`].
 
 use super::not_device;
-use crate::cells::{is_bandwidth, is_unstable};
+use crate::cells::is_bandwidth;
 use crate::figures::{self, fio_size};
 use crate::lasting;
 use rdsk_analysis::Analysis;
@@ -13,6 +13,8 @@ use rdsk_units::count;
 
 /// Behind a figure that writing on does not keep up.
 const BURST: char = 'b';
+/// A mean below this part of the burst's rate has some of what follows in it.
+const PURE: f64 = 0.9;
 
 /// A word for a cell, the letter that stands for it, and its meaning.
 const WORDS: [(&str, char, &str); 13] = [
@@ -78,14 +80,22 @@ fn bursts(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Option<Vec<String>>
     if bursts.is_empty() {
         return None;
     }
-    let is_mixed = bursts.iter().any(|(cell, _)| is_unstable(cell));
-    let mixed = if is_mixed { ", mixed with what follows where unstable" } else { "" };
+    let mixed = match bursts.iter().filter(|(cell, seen)| is_mixed(cell, seen)).count() {
+        0 => "",
+        count if count == bursts.len() => ", mixed with what follows",
+        _ => ", some mixed with what follows",
+    };
     let text = |with_size: bool| {
         let parts: Vec<String> = bursts.iter().map(|burst| part(burst, with_size)).collect();
         format!("{BURST} = burst{mixed}; lasting rate: {}", parts.join(", "))
     };
     let first = format!("{BURST} = burst; lasting rate: {}, …: --details", part(&bursts[0], false));
     Some(vec![text(true), text(false), first])
+}
+
+/// Whether a figure is the mean of a burst and of what follows, and so neither.
+fn is_mixed(cell: &CellRecord, seen: &Lasting) -> bool {
+    cell.result.bytes_per_s.is_some_and(|rate| rate.mean < PURE * seen.burst_bytes_per_s)
 }
 
 /// `c = drive's write cache; on disk: random 4K QD1 112 IOPS`, and the other words behind it.

@@ -37,7 +37,7 @@ const TOPICS: &[(&str, Topic)] = &[
     ("fast-start", Topic::OverTime),
     ("slow-start", Topic::OverTime),
     ("latency-bands", Topic::OverTime),
-    ("few-samples", Topic::NotWhatItSeems),
+    ("few-samples", Topic::StopsOrFalls),
 ];
 
 /// What holds for every system of the kind, what a column or a mark of the page says already, and what a topic answers.

@@ -6,7 +6,7 @@ mod answer;
 pub(crate) use answer::{answers, draw_answers};
 
 use crate::cells::target_name;
-use crate::compare::factor;
+use crate::figures::ratio_figure;
 use crate::page::{Page, Tone};
 use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
 use rdsk_analysis::groups::by_key;
@@ -40,7 +40,7 @@ fn draw_one(page: &mut Page, this: &str, base: &str, all: &[&Comparison<'_>]) {
         let what = match one.ratio {
             Err(why) => format!("{}: {}", why.of_this(), why.words()),
             Ok(ratio) if is_apart(ratio) => {
-                format!("{this} is {}x {base} ({})", figure(ratio.mean), range(ratio))
+                format!("{this} is {}x {base} ({})", ratio_figure(ratio.mean), range(ratio))
             }
             Ok(ratio) => format!("{} ({})", without_difference(ratio), range(ratio)),
         };
@@ -54,7 +54,7 @@ fn draw_one(page: &mut Page, this: &str, base: &str, all: &[&Comparison<'_>]) {
     let ratios: Vec<Ratio> = alike.iter().filter_map(|one| one.ratio.ok()).collect();
     let widest = ratios.iter().max_by(|a, b| (a.high / a.low).total_cmp(&(b.high / b.low)));
     if let Some(widest) = widest {
-        let text = format!("no difference found in {} cells (widest {})", ratios.len(), range(*widest));
+        let text = format!("no difference found in {} tests (widest {})", ratios.len(), range(*widest));
         page.sentence(Tone::Plain, "  others: ", text);
     }
     for (why, these) in by_key(alike.iter().filter_map(|one| Some((one.ratio.err()?.of_these(), ())))) {
@@ -83,18 +83,7 @@ fn without_difference(ratio: Ratio) -> &'static str {
 
 /// `1.07 to 1.13`.
 fn range(ratio: Ratio) -> String {
-    format!("{} to {}", figure(ratio.low), figure(ratio.high))
-}
-
-/// The ratio of two rates, or an end of its interval. Near 1 it has three decimals, as where runs are compared: two would say `1.00 ×` of
-/// targets that differ.
-pub(crate) fn figure(ratio: f64) -> String {
-    const NEAR: f64 = 0.05;
-    match ratio {
-        ratio if (ratio - 1.0).abs() < NEAR => factor(ratio),
-        ratio if ratio.is_finite() => words::figure(ratio),
-        _ => "n/a".into(),
-    }
+    format!("{} to {}", ratio_figure(ratio.low), ratio_figure(ratio.high))
 }
 
 /// `read direct` of `paths/read/direct@1`.
@@ -110,9 +99,9 @@ mod tests {
 
     #[test]
     fn ratios_near_one_have_three_decimals() {
-        let shown = [0.32, 0.949, 0.9962, 1.0, 1.004, 1.0496, 1.051, 12.34].map(figure);
+        let shown = [0.32, 0.949, 0.9962, 1.0, 1.004, 1.0496, 1.051, 12.34].map(ratio_figure);
         assert_eq!(shown, ["0.32", "0.95", "0.996", "1.000", "1.004", "1.050", "1.05", "12.3"]);
-        assert_eq!(figure(f64::INFINITY), "n/a");
+        assert_eq!(ratio_figure(f64::INFINITY), "n/a");
     }
 
     #[test]

@@ -10,8 +10,9 @@ use crate::cells;
 use crate::figures::{MISSING, Unit, significant};
 use crate::findings;
 use crate::page::{Page, Tone};
-use rdsk_analysis::Analysis;
+use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
+use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, StopReason};
 
 /// The columns of the tables.
@@ -25,6 +26,9 @@ const COLUMNS: [(CacheState, IoPath); 5] = [
 
 /// Block size and shift: one row.
 type Key = (u64, u64);
+
+/// What a row says of itself.
+type OfKey<'f, T> = dyn Fn(Key) -> T + 'f;
 
 /// Reasons why cells have no figure, numbered as they are met.
 #[derive(Default)]
@@ -48,6 +52,7 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     });
     let ops: Vec<&str> = ops.into_iter().flatten().collect();
     page.heading(format!("ALIGN: µs per {}, by size and alignment", ops.join(" and ")));
+    super::draw_answer(page, analysis, Experiment::Align);
     let mut footnotes = Footnotes::default();
     let groups = cells::groups_by(analysis, Experiment::Align, |cell| {
         (cell.workload.op, cell.workload.targets.clone())
@@ -79,13 +84,15 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord], f
     let shifted: Vec<Key> = keys.iter().copied().filter(|(_, shift)| *shift > 0).collect();
     if !aligned.is_empty() {
         let label = |(block, _): Key| block.to_string();
-        draw_table(page, &format!("{op} of"), cells, (&aligned, &aligned), footnotes, label);
+        let costs = |_: Key| None;
+        draw_table(page, &format!("{op} of"), cells, (&aligned, &aligned), footnotes, (&label, &costs));
     }
     if !shifted.is_empty() {
         let is_compared = |key: &Key| shifted.iter().any(|(block, _)| *block == key.0);
         let compared: Vec<Key> = keys.iter().copied().filter(is_compared).collect();
         page.blank();
-        draw_table(page, &format!("{op} of, at"), cells, (&compared, &shifted), footnotes, place);
+        let costs = |key: Key| cost_of_shift(analysis, cells, key);
+        draw_table(page, &format!("{op} of, at"), cells, (&compared, &shifted), footnotes, (&place, &costs));
     }
     let others: Vec<String> = keys.iter().filter_map(|&key| other_reads(cells, key)).collect();
     if !others.is_empty() {
@@ -153,22 +160,25 @@ fn draw_table(
     cells: &[&CellRecord],
     (keys, subjects): (&[Key], &[Key]),
     footnotes: &mut Footnotes,
-    label: impl Fn(Key) -> String,
+    (label, cost): (&OfKey<'_, String>, &OfKey<'_, Option<String>>),
 ) {
     let find = |key: Key, column: (CacheState, IoPath)| find(cells, key, column);
     let has_cells = |column: &(CacheState, IoPath)| subjects.iter().any(|&key| find(key, *column).is_some());
     let columns: Vec<(CacheState, IoPath)> = COLUMNS.into_iter().filter(has_cells).collect();
     let mut heads = vec![name.to_owned()];
     heads.extend(columns.iter().map(|(cache, path)| {
-        format!("{}\n{path}", if *cache == CacheState::Warm { "cached" } else { "uncached" })
+        format!("{}\n{path}", if *cache == CacheState::Warm { "in RAM" } else { "on disk" })
     }));
-    let op = cells.first().map_or(Op::Write, |cell| cell.workload.op);
     let read_bytes =
         |key: Key| find(key, (CacheState::Cold, IoPath::Buffered)).and_then(metrics::read_bytes_per_io);
     // Where nothing was read, the column carries nothing.
     let has_reads = keys.iter().any(|&key| read_bytes(key).is_some_and(|bytes| bytes > 0.0));
     if has_reads {
-        heads.push(format!("bytes read\nper {op}"));
+        heads.push("bytes read\nfirst".to_owned());
+    }
+    let has_costs = keys.iter().any(|&key| cost(key).is_some());
+    if has_costs {
+        heads.push("over\naligned".to_owned());
     }
     let rows: Vec<Vec<String>> = keys
         .iter()
@@ -178,10 +188,27 @@ fn draw_table(
             if has_reads {
                 row.push(read_bytes(key).map_or_else(|| MISSING.into(), significant));
             }
+            if has_costs {
+                row.push(cost(key).unwrap_or_default());
+            }
             row
         })
         .collect();
     page.table(&heads, &rows);
+}
+
+/// `4912x`: how many times as long a shifted I/O takes as the same one aligned, by the path on which that is most; `unclear` where no
+/// difference is sure.
+fn cost_of_shift(analysis: &Analysis<'_>, cells: &[&CellRecord], (block, shift): Key) -> Option<String> {
+    let is_ours = |one: &&Comparison<'_>| {
+        let workload = &one.base.workload;
+        (workload.block_bytes, workload.shift_bytes) == (block, shift)
+            && cells.iter().any(|cell| cell.id == one.base.id)
+    };
+    let ratios: Vec<Ratio> =
+        analysis.comparisons(Kind::Shift).filter(is_ours).filter_map(|one| one.ratio.ok()).collect();
+    let largest = ratios.into_iter().max_by(|left, right| left.mean.total_cmp(&right.mean))?;
+    Some(if largest.is_sure() { words::times(largest.mean) } else { "unclear".into() })
 }
 
 /// Cells that leave the cache as it is are listed with the uncached ones.

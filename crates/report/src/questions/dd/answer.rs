@@ -247,7 +247,7 @@ fn written(cell: &CellRecord, device: &str, later: Option<f64>) -> String {
     };
     match (later, stable_rate(cell)) {
         (Some(later), Some(rate)) => {
-            format!("This measured {device}: {how}; {rest} {} more ({rate} until stable).", nanos(later))
+            format!("This measured {device}: {how}; {rest} {} more ({rate} until on disk).", nanos(later))
         }
         _ => format!("This measured {device}: {how}."),
     }

@@ -115,7 +115,7 @@ fn writes_that_reached_the_device() {
     assert!(!direct.contains("flush of its cache"), "{direct}");
     let flushed = say(writes(IoPath::Direct, S), S);
     assert!(
-        flushed.contains("; the flush of its cache took 1.00 s more (32.0 MiB/s until stable)."),
+        flushed.contains("; the flush of its cache took 1.00 s more (32.0 MiB/s until on disk)."),
         "{flushed}"
     );
     let at_end = with(writes(IoPath::Buffered, S), |cell| cell.workload.sync = Sync::FsyncAtEnd);

@@ -6,7 +6,7 @@ mod answer;
 pub(super) use answer::answer;
 
 use crate::block_io;
-use crate::cells::{self, verdict_word};
+use crate::cells::{self, remark};
 use crate::figures::{Unit, or_missing, plus_minus, significant, whole};
 use crate::findings;
 use crate::page::{Page, Tone};
@@ -17,6 +17,7 @@ use rdsk_units::Bytes;
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading(format!("PATHS: direct against buffered{}", what_was_done(analysis)));
+    super::draw_answer(page, analysis, Experiment::Paths);
     for columns in cells::groups(analysis, Experiment::Paths) {
         draw_group(page, analysis, &columns);
     }
@@ -28,7 +29,7 @@ fn what_was_done(analysis: &Analysis<'_>) -> String {
     let pass_bytes =
         |cell: &CellRecord| cell.result.pass_bytes.or(Some(cell.result.bytes? / metrics::visits(cell)));
     match cells::of(analysis, Experiment::Paths).filter_map(pass_bytes).max() {
-        Some(bytes) => format!(", {} per pass{block}", Bytes(bytes).approx()),
+        Some(bytes) => format!(", {} per sweep{block}", Bytes(bytes).approx()),
         None => block,
     }
 }
@@ -44,22 +45,21 @@ pub fn column(cell: &CellRecord) -> &'static str {
 fn draw_group(page: &mut Page, analysis: &Analysis<'_>, columns: &[&CellRecord]) {
     let Some(first) = columns.first() else { return };
     let op = first.workload.op;
-    let mut rows = vec![
-        row("whole passes", columns, passes_done),
-        time_row("to the return", columns, |cell| cell.result.to_return_ns),
-    ];
-    if op == Op::Write {
-        rows.push(time_row("to the close", columns, |cell| cell.result.to_close_ns));
-        rows.push(time_row("until stable", columns, |cell| cell.result.to_stable_ns));
-    }
+    let mut rows = vec![row("whole sweeps", columns, passes_done)];
     rows.extend(rate_rows(op, columns));
+    rows.push(time_row("returned after", columns, |cell| cell.result.to_return_ns));
+    if op == Op::Write {
+        rows.push(time_row("closed after", columns, |cell| cell.result.to_close_ns));
+        rows.push(time_row("on disk after", columns, |cell| cell.result.to_stable_ns));
+    }
+    rows.push(unit_row("CPU time per MiB", columns, &Unit::TIMES, cpu_ns_per_mib));
     rows.push(row("requests", columns, |cell| per_pass(cell, metrics::device_requests(cell, op))));
     rows.push(unit_row("mean request", columns, &Unit::SIZES, |cell| metrics::mean_request_bytes(cell, op)));
     rows.push(row("merges", columns, |cell| per_pass(cell, metrics::merges(cell, op))));
     rows.push(row("in flight (aqu-sz)", columns, |cell| {
         or_missing(cells::device(cell).and_then(iostat_row).map(|row| significant(row.aqu_sz)))
     }));
-    rows.push(unit_row("cached afterwards", columns, &Unit::SIZES, |cell| {
+    rows.push(unit_row("in RAM afterwards", columns, &Unit::SIZES, |cell| {
         Some(metrics::ratio(metrics::left_in_cache(cell)?.cached_bytes, metrics::visits(cell)))
     }));
     if op == Op::Write {
@@ -71,9 +71,11 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, columns: &[&CellRecord])
             Some(metrics::ratio(dirty_bytes, metrics::visits(cell)))
         }));
     }
-    // What was not done carries nothing.
+    // A row of zeros carries nothing.
     rows.retain(|row| !row[2..].iter().all(|figure| figure == "0"));
-    rows.push(row("verdict", columns, verdict_word));
+    rows.push(row("remark", columns, remark));
+    // Nor does one without a word.
+    rows.retain(|row| !row[2..].iter().all(String::is_empty));
     if let Some(name) = cells::target_name(analysis, first) {
         page.sentence(Tone::Heading, "  ", name);
     }
@@ -88,14 +90,14 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, columns: &[&CellRecord])
     page.blank();
 }
 
-/// How many passes were whole; words where none was.
+/// How many sweeps were whole; words where none was.
 fn passes_done(cell: &CellRecord) -> String {
     let count = passes::whole_passes(cell).count() as u64;
     let has_none = passes::has_no_whole_pass(cell);
     if has_none { "none".into() } else { whole(cell.result.bytes.map(|_| count)) }
 }
 
-/// A count of one whole pass.
+/// A count of one whole sweep.
 fn per_pass(cell: &CellRecord, count: Option<u64>) -> String {
     or_missing(count.and_then(|count| passes::per_pass(cell, count)).map(significant))
 }
@@ -120,20 +122,26 @@ fn unit_row(
     row
 }
 
-/// The time of one whole pass.
+/// Processor time of rdsk and of the kernel for it, in ns per MiB.
+fn cpu_ns_per_mib(cell: &CellRecord) -> Option<f64> {
+    let mib = cell.result.bytes.filter(|&bytes| bytes > 0)? as f64 / 1_048_576.0;
+    Some(metrics::cpu_ns(cell)? as f64 / mib)
+}
+
+/// The time of one whole sweep.
 fn time_row(name: &str, columns: &[&CellRecord], ns: impl Fn(&CellRecord) -> Option<u64>) -> Vec<String> {
-    unit_row(&format!("time {name}"), columns, &Unit::TIMES, |cell| passes::per_pass(cell, ns(cell)?))
+    unit_row(name, columns, &Unit::TIMES, |cell| passes::per_pass(cell, ns(cell)?))
 }
 
 fn rate_rows(op: Op, columns: &[&CellRecord]) -> Vec<Vec<String>> {
     let mean = |cell: &CellRecord| cell.result.bytes_per_s.map(|rate| rate.mean);
-    let name = if op == Op::Write { "rate to the return" } else { "rate" };
+    let name = if op == Op::Write { "rate, returned" } else { "rate" };
     let mut rows = vec![
         unit_row(name, columns, &Unit::RATES, mean),
-        row("  its interval", columns, |cell| plus_minus(cell.result.bytes_per_s)),
+        row("  its margin", columns, |cell| plus_minus(cell.result.bytes_per_s)),
     ];
     if op == Op::Write {
-        rows.push(unit_row("rate until stable", columns, &Unit::RATES, metrics::stable_rate));
+        rows.push(unit_row("rate, on disk", columns, &Unit::RATES, metrics::stable_rate));
     }
     rows
 }

@@ -46,10 +46,13 @@ fn name(analysis: &Analysis<'_>, grid: &Grid<'_>) -> String {
 /// `4 streams against 1: reads 2.03 × at 64 KiB (1.65–2.50), stops scaling at 2 streams (device busy); writes …`.
 fn wording(all: &[Direction<'_>], gained: fn(&[Gain]) -> String, knee: fn(&Grid<'_>) -> String) -> String {
     let counts = distinct(all.iter().flat_map(|one| &one.gains).map(|gain| gain.streams));
+    // Several targets are compared with what each gives by itself, added up.
+    let has_alone = all.iter().flat_map(|one| &one.grid.lines).any(|line| line.sum_alone().is_some());
+    let base = if has_alone { "each target alone" } else { "1" };
     let lead = match counts[..] {
         [] => String::new(),
-        [streams] => format!("{streams} streams against 1"),
-        _ => "most streams against 1".into(),
+        [streams] => format!("{streams} streams against {base}"),
+        _ => format!("most streams against {base}"),
     };
     // What holds for all is said once, here and below.
     let is_unsure = all.iter().flat_map(|one| &one.gains).all(|gain| gain.interval.is_none());

@@ -6,7 +6,7 @@ mod rates;
 mod targets;
 
 pub(super) use answer::answer;
-use rates::{Summary, UNCLEAR, is_unclear, most};
+use rates::{EVEN, Summary, UNCLEAR, is_unclear, most};
 
 use super::Plots;
 use crate::cells;
@@ -143,7 +143,7 @@ fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
         .lines
         .iter()
         .flat_map(|line| &line.points)
-        .any(|point| point.fairness.is_some_and(|one| one.has_ramp))
+        .any(|point| point.fairness.is_some_and(|one| one.has_ramp && one.jain < EVEN))
     {
         page.sentence(
             Tone::Plain,

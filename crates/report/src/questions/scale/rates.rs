@@ -7,7 +7,7 @@ use rdsk_analysis::scale::{Grid, Line, Point};
 use rdsk_units::Bytes;
 
 /// Streams whose shares are as even as this, by Jain's index, need no word.
-const EVEN: f64 = 0.95;
+pub(super) const EVEN: f64 = 0.95;
 /// A speed-up within this of 1 is none, however surely; an interval that holds 1 and reaches farther leaves it unclear.
 const EQUAL: f64 = 0.05;
 

@@ -32,7 +32,7 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
 
 fn draw_cell(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord, result: &StripeResult) {
     let op = match cell.workload.op {
-        Op::Write => "durable direct writes",
+        Op::Write => "direct sync writes",
         Op::Read => "direct reads",
     };
     let target = cells::target_name(analysis, cell).map_or_else(String::new, |name| format!("{name}: "));
@@ -103,7 +103,7 @@ fn draw_answer(page: &mut Page, result: &StripeResult) {
 /// What there is to say when no chunk was seen.
 pub(crate) fn without_chunk(result: &StripeResult) -> String {
     if !result.is_conclusive() {
-        return "There were too few requests to tell whether there is a stripe.".into();
+        return "There were too few requests to show whether there is a stripe.".into();
     }
     let sure = result.none_confidence;
     let doubt = if sure >= SURE { "" } else { ", which is not certain" };
@@ -150,7 +150,8 @@ fn draw_costs(page: &mut Page, result: &StripeResult) {
         return;
     }
     page.blank();
-    page.line("  Cost of one request: median, and what the disks below the array did for it");
+    let text = "Cost of one request: median, and what the disks below the array did for it";
+    page.sentence(Tone::Plain, "  ", text);
     let rows: Vec<Vec<String>> = result
         .costs
         .iter()
@@ -188,7 +189,8 @@ fn draw_offsets(page: &mut Page, result: &StripeResult) {
     }
     page.blank();
     let unit = Bytes(result.smallest_bytes);
-    page.line(format!("  Cost over offset, ms: requests of {unit} and {} at a boundary", Bytes(unit.0 * 2)));
+    let text = format!("Cost over offset, ms: requests of {unit} and {} at a boundary", Bytes(unit.0 * 2));
+    page.sentence(Tone::Plain, "  ", text);
     let rows: Vec<Vec<String>> = result
         .boundary_profile
         .iter()
