@@ -88,7 +88,8 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
     let Some(cell) = record.cells.iter().find(has_job) else { return unsure("it was not measured".into()) };
     let job = cell.workload.jobs.iter().find(|job| job.name == threshold.job);
     let result = cell.result.jobs.iter().find(|result| result.name == threshold.job);
-    let Some((result, figure)) = result.and_then(|result| Some((result, figure_of(threshold, cell, result)?)))
+    let Some((result, figure)) =
+        result.and_then(|result| Some((result, figure_of(threshold, cell, result)?)))
     else {
         return Judged { job, ..unsure(format!("it was not measured: {}", cell.result.why)) };
     };
@@ -320,7 +321,8 @@ mod tests {
         ] {
             assert_eq!(by_figure(&p99(10.0), &figure), expected, "{figure:?}");
         }
-        let least = Threshold { at_most: None, at_least: Some(500.0), statistic: Statistic::OpsPerS, ..p99(0.0) };
+        let least =
+            Threshold { at_most: None, at_least: Some(500.0), statistic: Statistic::OpsPerS, ..p99(0.0) };
         assert_eq!(by_figure(&least, &between(500.0, 510.0, 520.0)), Outcome::Pass);
         assert_eq!(by_figure(&least, &between(480.0, 490.0, 499.0)), Outcome::Fail);
         assert_eq!(by_figure(&least, &between(480.0, 490.0, 500.0)), Outcome::Unsure);

@@ -41,7 +41,7 @@ pub(crate) fn of_record(record: &Record) -> u8 {
 /// The code for the answer to a need; where none of its tests could run here, that of a refusal.
 fn of_need(record: &Record) -> u8 {
     if record.cells.iter().all(|cell| cell.result.stop == StopReason::NotApplicable) {
-        return of(ProblemKind::Refused);
+        return code_of(ProblemKind::Refused);
     }
     match need::outcome(&need::judge(record)) {
         Outcome::Pass => DONE,

@@ -16,10 +16,10 @@ mod zones;
 
 use crate::cli_args::Detail;
 use crate::grammar::{self, Parsed};
+pub(crate) use check::print as print_needs;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Parser, Subcommand};
 use common::Common;
-pub(crate) use check::print as print_needs;
 pub(crate) use common::SOURCES;
 use rdsk_experiment::PlanOptions;
 use rdsk_model::{Experiment, OUTPUT_FLAGS, OUTPUT_SWITCHES, Problem};

@@ -2,12 +2,12 @@
 //! queueing theory, and the answers to needs with their exit codes.
 
 use crate::support::{LONG, figure, rdsk as command};
-use rdsk_testkit::cli::{self, Ended};
+use rdsk_testkit::cli::{self, Run};
 use serde_json::Value;
 use std::io::Write as _;
 use tempfile::NamedTempFile;
 
-fn rdsk<'w>(words: impl IntoIterator<Item = &'w str>) -> Ended {
+fn rdsk<'w>(words: impl IntoIterator<Item = &'w str>) -> Run {
     let mut line = command(&[]);
     line.args(words);
     cli::run(line, LONG)
@@ -49,8 +49,21 @@ fn a_mix_is_counted_by_kind_and_judged_in_both_directions() {
     assert_eq!(figure(job, "/reads/bytes"), ops("reads") * 4096.0);
     let text = cell["verdict"]["text"].as_str().unwrap();
     assert!(text.contains("read ") && text.contains("wrote "), "{text}");
-    let page = rdsk(["load", "sim:ssd-slc", "--rw", "randrw", "--mix", "70", "--budget", "2s", "--no-history", "-q"]);
-    for words in ["load reads", "load writes", "70% reads, reads random 4 KiB, writes random 4 KiB", "closed loop"] {
+    let page = rdsk([
+        "load",
+        "sim:ssd-slc",
+        "--rw",
+        "randrw",
+        "--mix",
+        "70",
+        "--budget",
+        "2s",
+        "--no-history",
+        "-q",
+    ]);
+    for words in
+        ["load reads", "load writes", "70% reads, reads random 4 KiB, writes random 4 KiB", "closed loop"]
+    {
         let text = page.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(words), "{words}: {}", page.stdout);
     }
@@ -81,11 +94,16 @@ fn the_highest_rate_with_a_promise_is_that_of_the_formula() {
     }
     let expected = low * 1000.0;
     let server = one_server();
-    let record = document(&format!("load sim:{} --rw randread --p99 4ms --budget 10m", server.path().display()), 0);
+    let record =
+        document(&format!("load sim:{} --rw randread --p99 4ms --budget 10m", server.path().display()), 0);
     let record: rdsk_model::Record = serde_json::from_value(record).unwrap();
     let promised = rdsk_analysis::promise::Promised::of(&record).unwrap();
     let best = promised.best_per_s().unwrap();
-    assert!((best / expected - 1.0).abs() < 0.05, "{best}/s, {expected}/s by the formula: {:?}", promised.steps);
+    assert!(
+        (best / expected - 1.0).abs() < 0.05,
+        "{best}/s, {expected}/s by the formula: {:?}",
+        promised.steps
+    );
     assert!((promised.closed_per_s.unwrap() / 1000.0 - 1.0).abs() < 0.01);
 }
 
@@ -122,7 +140,15 @@ fn the_same_need_from_a_file_has_the_same_answer() {
 fn memory_is_refused_and_what_means_nothing_is_a_usage_error() {
     if std::path::Path::new("/dev/shm").is_dir() {
         let directory = tempfile::tempdir_in("/dev/shm").unwrap();
-        let run = rdsk(["check", "etcd", directory.path().to_str().unwrap(), "--budget", "2s", "--no-history", "-q"]);
+        let run = rdsk([
+            "check",
+            "etcd",
+            directory.path().to_str().unwrap(),
+            "--budget",
+            "2s",
+            "--no-history",
+            "-q",
+        ]);
         assert_eq!(run.status_code, Some(3), "{}{}", run.stdout, run.stderr);
     }
     for (line, words) in [

@@ -79,7 +79,9 @@ impl EngineError {
             Self::Ring { .. } => (ProblemKind::Io, "io-uring", Some("try --engine aio or threads")),
             Self::Aio { .. } => (ProblemKind::Io, "aio", Some("try --engine threads")),
             Self::Cache { .. } => (ProblemKind::Io, "page-cache", None),
-            Self::Allocate { .. } => (ProblemKind::Io, "no-space", Some("free some space on the filesystem: df -h")),
+            Self::Allocate { .. } => {
+                (ProblemKind::Io, "no-space", Some("free some space on the filesystem: df -h"))
+            }
             Self::Flush { .. } => (ProblemKind::Io, "flush", Some("check the kernel log with dmesg")),
             Self::Interrupted(_) => (ProblemKind::Interrupted, "interrupted", None),
         };

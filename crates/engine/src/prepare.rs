@@ -62,7 +62,10 @@ pub(crate) fn prepare(
 pub(crate) fn allocate_anew(target: &OpenTarget<'_>, load: &LoadJob) -> Result<Option<String>, EngineError> {
     let name = &target.claim.target.name;
     if !target.claim.target.made_by_rdsk {
-        return Ok(Some(format!("{name} is no test file of rdsk, so job {} writes over what it has", load.name)));
+        return Ok(Some(format!(
+            "{name} is no test file of rdsk, so job {} writes over what it has",
+            load.name
+        )));
     }
     let page = page_size();
     let begin = load.offset_bytes.next_multiple_of(page);

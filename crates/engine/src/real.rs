@@ -23,7 +23,8 @@ use crate::thread_pool;
 use crate::validate::{check_shape, used_targets};
 use crate::watchdog::Watchdog;
 use rdsk_model::{
-    CacheState, EngineKind, IoPath, Issuing, LoadJob, Op, Pattern, ReadContent, StreamResult, Sync, Target, Workload,
+    CacheState, EngineKind, IoPath, Issuing, LoadJob, Op, Pattern, ReadContent, StreamResult, Sync, Target,
+    Workload,
 };
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
@@ -71,7 +72,8 @@ impl Engine for RealEngine {
         let mut targets = Vec::new();
         let used = used_targets(job)?;
         for load in &workload.jobs {
-            let &(index, claim) = used.first().ok_or_else(|| EngineError::Workload("it names no target".into()))?;
+            let &(index, claim) =
+                used.first().ok_or_else(|| EngineError::Workload("it names no target".into()))?;
             targets.push(OpenTarget::open(index, claim, open_mode_of(load), &self.watchdog)?);
         }
         for (index, claim) in used.into_iter().filter(|_| workload.jobs.is_empty()) {

@@ -155,7 +155,8 @@ fn issuer_of(
             }
         }
     }
-    let wants_aio = config.engine == EngineKind::Aio || spec.load.map_or(config.path, |load| load.job.path) == IoPath::Direct;
+    let wants_aio = config.engine == EngineKind::Aio
+        || spec.load.map_or(config.path, |load| load.job.path) == IoPath::Direct;
     if config.engine != EngineKind::Threads && wants_aio {
         match config.contexts.take(config.aio_source, spec.depth) {
             Ok(context) => {

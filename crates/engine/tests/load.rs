@@ -4,8 +4,8 @@
 use crate::common::{Watcher, file_of, job, millis, reading, visit, writing};
 use rdsk_engine::{Ended, Engine as _, EngineError, JobRun, Run, SimEngine};
 use rdsk_model::{
-    Arrivals, BlockShare, EngineKind, Flush, FlushCall, IoPath, LoadJob, OffsetRule, Op, Rate, Requests, StreamRange,
-    Workload,
+    Arrivals, BlockShare, EngineKind, Flush, FlushCall, IoPath, LoadJob, OffsetRule, Op, Rate, Requests,
+    StreamRange, Workload,
 };
 use rdsk_targets::{Access, Claim, Permission, Roots, claim, examine};
 use std::io::Write as _;
@@ -80,7 +80,9 @@ fn the_accounts_of_all_jobs_add_up() {
 #[test]
 fn an_open_loop_keeps_its_rate_and_counts_what_it_owes() {
     let (_directory, path) = file_of(4 << 20);
-    for (queue_depth, arrivals) in [(1, Arrivals::Constant), (16, Arrivals::Constant), (16, Arrivals::Poisson)] {
+    for (queue_depth, arrivals) in
+        [(1, Arrivals::Constant), (16, Arrivals::Constant), (16, Arrivals::Poisson)]
+    {
         let rate = Some(Rate { per_s: 2000.0, arrivals });
         let path_word = if queue_depth == 1 { IoPath::Buffered } else { IoPath::Direct };
         let reads = LoadJob { rate, queue_depth, path: path_word, ..LoadJob::random_reads("r", 4 << 20) };
@@ -133,7 +135,8 @@ fn a_load_that_contradicts_itself_or_has_no_room_is_refused() {
     };
     let no_room = refused(LoadJob { offset_bytes: 0, ..LoadJob::random_reads("r", 4095) });
     assert!(matches!(no_room, EngineError::Span { .. }), "{no_room}");
-    let apart = LoadJob { streams: 1024, range: StreamRange::Disjoint, ..LoadJob::random_reads("r", 1 << 20) };
+    let apart =
+        LoadJob { streams: 1024, range: StreamRange::Disjoint, ..LoadJob::random_reads("r", 1 << 20) };
     assert!(matches!(refused(apart), EngineError::Span { .. }));
     let flush = Some(Flush { every: 1, call: FlushCall::Fsync });
     let reads = refused(LoadJob { flush, ..LoadJob::random_reads("r", 1 << 20) });
@@ -151,7 +154,8 @@ fn servers(count: u32) -> (tempfile::NamedTempFile, Claim) {
     file.write_all(text.as_bytes()).unwrap();
     let roots = Roots::default();
     let name = format!("sim:{}", file.path().display());
-    let claim = claim(examine(&name, &roots).unwrap(), Access::Write, &Permission::default(), &roots).unwrap();
+    let claim =
+        claim(examine(&name, &roots).unwrap(), Access::Write, &Permission::default(), &roots).unwrap();
     (file, claim)
 }
 

@@ -1,9 +1,9 @@
 //! Sums up the visits of one cell: bytes, times, windows, rates, and the interval of the mean rate. It holds numbers and
 //! issues nothing.
 
-use crate::load_totals::{JobTotals, add_jobs};
 use crate::counted_part::{is_most, overlap_of, windows_of};
 use crate::counted_part::{left_out, windows_between};
+use crate::load_totals::{JobTotals, add_jobs};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     AfterIdle, Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Overlap,

@@ -114,8 +114,7 @@ const ODD: f64 = 4.1;
 /// fifth of it. Only the first visit of a timed cell has a warm-up: a pass counts as a whole, and every sample starts anew.
 pub(crate) fn candidate_ns(cell: &Cell, visits_before: usize, run_ns: u64, window_ns: u64) -> u64 {
     // The jobs of a load are judged by all that they did.
-    let may_have_one =
-        cell.extent == Extent::Timed && visits_before == 0 && cell.workload.jobs.is_empty();
+    let may_have_one = cell.extent == Extent::Timed && visits_before == 0 && cell.workload.jobs.is_empty();
     if may_have_one { run_ns / DIVISOR / window_ns.max(1) * window_ns } else { 0 }
 }
 

@@ -159,7 +159,9 @@ fn measure(
         note_arrays(&mut record.targets, request);
     }
     let mut result = take_over(record, outcome, &backend);
-    if result.is_ok() && let Some(promise) = request.options.promise {
+    if result.is_ok()
+        && let Some(promise) = request.options.promise
+    {
         result = search_rate(request, watch, &claimed, &mut backend, &plan, promise, record);
     }
     if result.is_ok() {

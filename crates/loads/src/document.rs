@@ -86,7 +86,9 @@ pub fn need(name: &str, text: &str) -> Result<NeedDocument, LoadError> {
         None => Ok(0),
     };
     let size = |key, text: &Option<String>| match text {
-        Some(text) => Bytes::parse(text).map(|bytes| bytes.0).map_err(|error| LoadError::quantity(key, &error)),
+        Some(text) => {
+            Bytes::parse(text).map(|bytes| bytes.0).map_err(|error| LoadError::quantity(key, &error))
+        }
         None => Ok(0),
     };
     let need = Need {
@@ -108,7 +110,8 @@ fn value(key: &'static str, why: impl Into<String>) -> LoadError {
 }
 
 fn jobs(words: &[JobWords]) -> Result<Vec<LoadJob>, LoadError> {
-    let jobs: Vec<LoadJob> = (1..).zip(words).map(|(number, words)| words.job(number)).collect::<Result<_, _>>()?;
+    let jobs: Vec<LoadJob> =
+        (1..).zip(words).map(|(number, words)| words.job(number)).collect::<Result<_, _>>()?;
     for (index, job) in jobs.iter().enumerate() {
         if jobs[..index].iter().any(|other| other.name == job.name) {
             return Err(LoadError::Job { job: job.name.clone(), why: "is there twice".into() });
@@ -181,7 +184,10 @@ fn amount(key: &'static str, text: &str, statistic: Statistic) -> Result<f64, Lo
             Bytes::parse(size).map(|bytes| bytes.0 as f64).map_err(|error| LoadError::quantity(key, &error))
         }
         Statistic::ShareOver => {
-            let percent = text.trim().strip_suffix('%').ok_or_else(|| value(key, format!("\"{text}\" is no percentage")))?;
+            let percent = text
+                .trim()
+                .strip_suffix('%')
+                .ok_or_else(|| value(key, format!("\"{text}\" is no percentage")))?;
             number(percent).map(|percent| percent / 100.0)
         }
     }
@@ -197,9 +203,13 @@ mod tests {
     fn a_threshold_has_the_unit_of_its_statistic() {
         let with = |threshold: &str| need("log", &format!("{NEED}[[threshold]]\njob = \"log\"\n{threshold}"));
         let only = |threshold: &str| with(threshold).unwrap().need.thresholds.remove(0);
-        let p99 = only("of = \"flushes\"\nstatistic = \"p99\"\nat-most = \"10ms\"\ndisputed-until = \"20ms\"");
+        let p99 =
+            only("of = \"flushes\"\nstatistic = \"p99\"\nat-most = \"10ms\"\ndisputed-until = \"20ms\"");
         assert_eq!((p99.at_most, p99.disputed_until), (Some(1e7), Some(2e7)));
-        assert_eq!(only("of = \"writes\"\nstatistic = \"bytes/s\"\nat-least = \"209MB/s\"").at_least, Some(209e6));
+        assert_eq!(
+            only("of = \"writes\"\nstatistic = \"bytes/s\"\nat-least = \"209MB/s\"").at_least,
+            Some(209e6)
+        );
         assert_eq!(only("of = \"flushes\"\nstatistic = \"ops/s\"\nat-least = \"500\"").at_least, Some(500.0));
         let share = only("of = \"writes\"\nstatistic = \"share-over\"\nover = \"8ms\"\nat-most = \"1%\"");
         assert_eq!((share.at_most, share.over_ns), (Some(0.01), Some(8_000_000)));

@@ -95,7 +95,7 @@ impl JobWords {
             streams,
             queue_depth: self.iodepth.unwrap_or(if rate.is_some() { OPEN_DEPTH } else { 1 }),
             path: match &self.path {
-                Some(word) => word.parse::<IoPath>().map_err(|why| value("path", why))?,
+                Some(word) => word.parse::<IoPath>().map_err(|why| value("path", why.to_string()))?,
                 None => IoPath::Direct,
             },
             dsync: self.dsync.unwrap_or(false),
@@ -136,7 +136,7 @@ impl JobWords {
         };
         let per_s = per_second(text)?;
         let arrivals = match &self.arrivals {
-            Some(word) => word.parse().map_err(|why: String| value("arrivals", why))?,
+            Some(word) => word.parse::<Arrivals>().map_err(|why| value("arrivals", why.to_string()))?,
             None => Arrivals::Poisson,
         };
         Ok(Some(Rate { per_s: per_s / f64::from(streams.max(1)), arrivals }))
@@ -152,7 +152,9 @@ fn size(key: &'static str, text: &str) -> Result<u64, LoadError> {
 }
 
 fn time(key: &'static str, text: Option<&str>) -> Result<u64, LoadError> {
-    text.map_or(Ok(0), |text| Nanos::parse(text).map(|time| time.0).map_err(|error| LoadError::quantity(key, &error)))
+    text.map_or(Ok(0), |text| {
+        Nanos::parse(text).map(|time| time.0).map_err(|error| LoadError::quantity(key, &error))
+    })
 }
 
 /// Requests per second: `5000`, `5k` (thousand) or `1.5M` (million).
@@ -163,7 +165,10 @@ fn per_second(text: &str) -> Result<f64, LoadError> {
     };
     let parsed = number.trim().parse::<f64>().ok().map(|number| number * factor);
     parsed.filter(|rate| *rate > 0.0 && rate.is_finite()).ok_or_else(|| {
-        value("rate", format!("\"{text}\" is no number of requests per second, such as 5k (in bytes: divide by bs)"))
+        value(
+            "rate",
+            format!("\"{text}\" is no number of requests per second, such as 5k (in bytes: divide by bs)"),
+        )
     })
 }
 
@@ -193,7 +198,10 @@ fn orders(text: &str) -> Result<(Option<Order>, Option<Order>), LoadError> {
     let Some((reads, writes)) = text.split_once(',') else { return one_word(text.trim()) };
     match (one_word(reads.trim())?, one_word(writes.trim())?) {
         ((Some(reads), None), (None, Some(writes))) => Ok((Some(reads), Some(writes))),
-        _ => Err(value("rw", format!("\"{text}\" names a kind of reads and a kind of writes, such as randread,write"))),
+        _ => Err(value(
+            "rw",
+            format!("\"{text}\" names a kind of reads and a kind of writes, such as randread,write"),
+        )),
     }
 }
 
@@ -257,15 +265,22 @@ mod tests {
 
     #[test]
     fn words_mean_what_fio_means_by_them() {
-        let etcd = words("rw = \"write\"\nbs = \"2300\"\npath = \"buffered\"\nfdatasync = 1\nsize = \"22M\"\nfresh = true").unwrap();
+        let etcd = words(
+            "rw = \"write\"\nbs = \"2300\"\npath = \"buffered\"\nfdatasync = 1\nsize = \"22M\"\nfresh = true",
+        )
+        .unwrap();
         assert_eq!(etcd.writes.as_ref().unwrap().blocks, [BlockShare::fixed(2300)]);
         assert_eq!(etcd.writes.as_ref().unwrap().offsets, OffsetRule::Sequential);
         assert_eq!(etcd.flush, Some(Flush { every: 1, call: FlushCall::Fdatasync }));
         assert_eq!((etcd.reads, etcd.span_bytes, etcd.path), (None, 22 << 20, IoPath::Buffered));
-        let mix = words("rw = \"randread,write\"\nmix = 70\nbs = \"4k,8k-64k\"\nstreams = 4\nrate = \"5k\"").unwrap();
+        let mix = words("rw = \"randread,write\"\nmix = 70\nbs = \"4k,8k-64k\"\nstreams = 4\nrate = \"5k\"")
+            .unwrap();
         assert_eq!(mix.reads.unwrap().offsets, OffsetRule::Uniform);
         let writes = mix.writes.unwrap();
-        assert_eq!((writes.min_bytes(), writes.max_bytes(), writes.offsets), (8192, 65_536, OffsetRule::Sequential));
+        assert_eq!(
+            (writes.min_bytes(), writes.max_bytes(), writes.offsets),
+            (8192, 65_536, OffsetRule::Sequential)
+        );
         assert_eq!(mix.rate, Some(Rate { per_s: 1250.0, arrivals: Arrivals::Poisson }), "of each stream");
         let shares = words("bs = \"4k/70:64k/30\"").unwrap().reads.unwrap().blocks;
         assert_eq!(shares.iter().map(|share| share.weight).collect::<Vec<_>>(), [70.0, 30.0]);

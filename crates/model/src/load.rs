@@ -3,8 +3,8 @@
 
 use crate::latency::Latency;
 use crate::workload::{IoPath, StreamRange, words};
-use std::fmt;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 words!(
     /// How the requests of a job with a rate are spread in time.
@@ -337,13 +337,22 @@ mod tests {
         says(LoadJob { writes: None, ..fits.clone() }, "no requests");
         says(LoadJob { read_percent: 101, ..fits.clone() }, "percentage");
         says(LoadJob { queue_depth: 0, ..fits.clone() }, "in flight");
-        says(writes(vec![BlockShare { max_bytes: 511, ..BlockShare::fixed(512) }], OffsetRule::Once), "range");
-        says(LoadJob { rate: Some(Rate { per_s: f64::NAN, arrivals: Arrivals::Poisson }), ..fits.clone() }, "rate");
+        says(
+            writes(vec![BlockShare { max_bytes: 511, ..BlockShare::fixed(512) }], OffsetRule::Once),
+            "range",
+        );
+        says(
+            LoadJob { rate: Some(Rate { per_s: f64::NAN, arrivals: Arrivals::Poisson }), ..fits.clone() },
+            "rate",
+        );
         says(LoadJob { flush: Some(Flush { every: 0, call: FlushCall::Fsync }), ..fits }, "after 0 writes");
         says(LoadJob { fresh_space: true, ..LoadJob::random_reads("r", 4096) }, "only reads");
         let zones = |parts: &[(f64, f64)]| {
             let zone = |&(access_percent, span_percent)| Zone { access_percent, span_percent };
-            writes(vec![BlockShare::fixed(512)], OffsetRule::Zoned { zones: parts.iter().map(zone).collect() })
+            writes(
+                vec![BlockShare::fixed(512)],
+                OffsetRule::Zoned { zones: parts.iter().map(zone).collect() },
+            )
         };
         assert_eq!(zones(&[(90.0, 10.0), (10.0, 90.0)]).check(), Ok(()));
         says(zones(&[(90.0, 10.0), (20.0, 90.0)]), "100%");

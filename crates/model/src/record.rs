@@ -1,13 +1,13 @@
 //! The Record: what was seen, as versioned JSON (schema `rdsk.record/2`). Raw values in base units with the unit in the
 //! key; what was not measured is null, never 0. It holds data and draws nothing.
 
-use crate::need::Need;
-use crate::promise::Promise;
 use crate::cell::CellRecord;
 use crate::copy::Copy;
 use crate::evidence::EvidenceSource;
 use crate::finding::Finding;
+use crate::need::Need;
 use crate::problem::Problem;
+use crate::promise::Promise;
 use crate::target::Target;
 use crate::workload::words;
 use serde::{Deserialize, Serialize};

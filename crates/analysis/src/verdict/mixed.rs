@@ -29,7 +29,8 @@ pub(super) fn halves(cell: &CellRecord) -> Option<[CellRecord; 2]> {
             let mut half = cell.clone();
             let (ops, bytes) = done(cell, op);
             half.workload.op = op;
-            (half.result.ops, half.result.bytes, half.result.asked_bytes) = (Some(ops), Some(bytes), Some(bytes));
+            (half.result.ops, half.result.bytes, half.result.asked_bytes) =
+                (Some(ops), Some(bytes), Some(bytes));
             half
         })
     })

@@ -70,7 +70,9 @@ impl Check {
         };
         match (need.name.as_str(), self.commits) {
             ("postgres", Some(commits)) => need.thresholds = vec![mean_flush_within(commits)],
-            (_, Some(_)) => return Err(usage("--commits is for postgres", "leave it out, or check postgres")),
+            (_, Some(_)) => {
+                return Err(usage("--commits is for postgres", "leave it out, or check postgres"));
+            }
             (_, None) => {}
         }
         let mut asked = Measurement::new(Experiment::Load, self.common);

@@ -3,7 +3,7 @@
 use super::Measurement;
 use super::common::{Common, MAX_TIME};
 use crate::grammar::{COMMON, EXPERT, WHAT};
-use crate::input_file;
+use crate::record_file;
 use crate::usage::usage;
 use crate::value;
 use clap::Args;
@@ -175,10 +175,12 @@ pub(super) fn set(asked: &mut Measurement, phases: Vec<Vec<LoadJob>>) {
 
 /// The text of a file that describes jobs.
 pub(super) fn text_of(name: &str) -> Result<String, Problem> {
-    let read = input_file::read(Path::new(name)).map_err(|error| error.to_string());
+    let read = record_file::read_document(Path::new(name)).map_err(|error| error.to_string());
     let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is no text".to_owned()));
     let cannot = |why| format!("cannot read {}: {why}", printable(name));
-    text.map_err(|why| usage(cannot(why), "name a TOML file with [[job]] tables; rdsk load --help names their words"))
+    text.map_err(|why| {
+        usage(cannot(why), "name a TOML file with [[job]] tables; rdsk load --help names their words")
+    })
 }
 
 /// What is wrong with a file.

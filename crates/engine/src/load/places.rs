@@ -9,10 +9,22 @@ use std::f64::consts::TAU;
 #[derive(Clone, Debug)]
 pub(crate) enum Chooser {
     Uniform,
-    Once { permutation: Permutation, used: u64, key: u64 },
-    Zipf { zipf: Zipf, scatter: Permutation },
-    Pareto { power: f64, scatter: Permutation },
-    Normal { deviation: f64 },
+    Once {
+        permutation: Permutation,
+        used: u64,
+        key: u64,
+    },
+    Zipf {
+        zipf: Zipf,
+        scatter: Permutation,
+    },
+    Pareto {
+        power: f64,
+        scatter: Permutation,
+    },
+    Normal {
+        deviation: f64,
+    },
     /// Share of the requests up to the end of each zone, and its first place and its number of places.
     Zoned(Vec<(f64, u64, u64)>),
 }
@@ -194,7 +206,10 @@ mod tests {
         let first: f64 = pareto[..200].iter().sum::<f64>() / f64::from(DRAWS);
         assert!((first - 0.8).abs() < 0.005, "{first}");
         let (mut zone, mut normal) = ([0.0; 2], [0.0; 2]);
-        let zones = vec![Zone { access_percent: 90.0, span_percent: 25.0 }, Zone { access_percent: 10.0, span_percent: 75.0 }];
+        let zones = vec![
+            Zone { access_percent: 90.0, span_percent: 25.0 },
+            Zone { access_percent: 10.0, span_percent: 75.0 },
+        ];
         for (place, count) in (0..).zip(counts(&OffsetRule::Zoned { zones }, 1000)) {
             zone[usize::from(place >= 250)] += f64::from(count) / f64::from(DRAWS);
         }

@@ -134,7 +134,13 @@ struct Side {
 
 impl Side {
     /// `None` where the span has no room for the largest request.
-    fn new(requests: &Requests, begin_bytes: u64, span_bytes: u64, shared_key: u64, key: u64) -> Option<Self> {
+    fn new(
+        requests: &Requests,
+        begin_bytes: u64,
+        span_bytes: u64,
+        shared_key: u64,
+        key: u64,
+    ) -> Option<Self> {
         let step_bytes = requests.min_bytes();
         let places = span_bytes.checked_sub(requests.max_bytes())? / step_bytes + 1;
         let chooser = Chooser::new(&requests.offsets, places, shared_key, key);
@@ -186,7 +192,12 @@ impl Sizes {
             [only] => *only,
             shares => {
                 let draw = random.unit();
-                shares.iter().find(|(end, ..)| draw < *end).or(shares.last()).copied().unwrap_or((1.0, 1, 1, 1))
+                shares
+                    .iter()
+                    .find(|(end, ..)| draw < *end)
+                    .or(shares.last())
+                    .copied()
+                    .unwrap_or((1.0, 1, 1, 1))
             }
         };
         let (_, first, step, count) = chosen;
@@ -236,7 +247,11 @@ impl ArrivalClock {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive time far below 2^53 ns")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a positive time far below 2^53 ns"
+)]
 fn whole(ns: f64) -> u64 {
     ns as u64
 }
@@ -271,10 +286,16 @@ mod tests {
             request.offset_bytes >= 1 << 20 && request.offset_bytes + request.bytes <= 2 << 20
         };
         assert!(requests.iter().all(inside));
-        let writes: Vec<u64> =
-            requests.iter().filter(|request| request.op == Op::Write).map(|request| request.offset_bytes).collect();
+        let writes: Vec<u64> = requests
+            .iter()
+            .filter(|request| request.op == Op::Write)
+            .map(|request| request.offset_bytes)
+            .collect();
         let expected = (0..).map(|index| (1 << 20) + index % 128 * 8192);
-        assert!(writes.iter().copied().eq(expected.take(writes.len())), "a sequence of its own that goes round");
+        assert!(
+            writes.iter().copied().eq(expected.take(writes.len())),
+            "a sequence of its own that goes round"
+        );
         assert_eq!(some(&job(), 0, 100), requests[..100], "deterministic");
         assert_ne!(some(&job(), 1, 100), requests[..100]);
     }
@@ -323,7 +344,11 @@ mod tests {
             some(&rated, stream, 50_001).iter().map(|request| request.due_ns).collect::<Vec<_>>()
         };
         assert_eq!(due(Arrivals::Constant, 0)[..3], [0, 1_000_000, 2_000_000]);
-        assert_eq!(due(Arrivals::Constant, 1)[..3], [500_000, 1_500_000, 2_500_000], "between those of the other");
+        assert_eq!(
+            due(Arrivals::Constant, 1)[..3],
+            [500_000, 1_500_000, 2_500_000],
+            "between those of the other"
+        );
         let times = due(Arrivals::Poisson, 0);
         let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;

@@ -5,8 +5,8 @@ use super::{FlushCounter, Request, RequestSource};
 use crate::arena::{Arena, SlotCycle};
 use crate::clock::{now_ns, sleep_until};
 use crate::job_run::JobRun;
-use crate::sync::answer;
 use crate::stream_spec::LoadSpec;
+use crate::sync::answer;
 use crate::watchdog::SHORT_NS;
 use crate::work::{StreamEnd, StreamOutcome, Work};
 use rdsk_model::Op;
@@ -22,7 +22,8 @@ pub(crate) fn run(
 ) -> StreamOutcome {
     let mut buffers = arena.cycle();
     let begin_ns = work.start();
-    let mut stream = SyncStream { begin_ns, load, flush: FlushCounter::of(load.job), owed: 1, run: JobRun::default() };
+    let mut stream =
+        SyncStream { begin_ns, load, flush: FlushCounter::of(load.job), owed: 1, run: JobRun::default() };
     let end = loop {
         if let Some(end) = stream.step(&mut work, &mut source, &mut buffers) {
             break end;
@@ -63,7 +64,8 @@ impl SyncStream<'_> {
         let now_ns = now_ns();
         if let Some(end) = work.must_stop(now_ns) {
             // What arrived before the end is owed, but no more than a queue of it.
-            let is_owed = end == StreamEnd::OutOfTime && source.is_owed(work.deadline_ns.saturating_sub(self.begin_ns));
+            let is_owed =
+                end == StreamEnd::OutOfTime && source.is_owed(work.deadline_ns.saturating_sub(self.begin_ns));
             if !is_owed || self.owed == 0 {
                 return Some(end);
             }

@@ -108,7 +108,16 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         streams: Vec<Stream<'a>>,
     ) -> Self {
         let totals = Totals { width_ns: job.window_ns.max(1), ..Totals::default() };
-        Self { clock, job, first_reader, begin_ns, streams, totals, pending: HashMap::new(), timers: BTreeSet::new() }
+        Self {
+            clock,
+            job,
+            first_reader,
+            begin_ns,
+            streams,
+            totals,
+            pending: HashMap::new(),
+            timers: BTreeSet::new(),
+        }
     }
 
     /// Lets the streams run until nothing is in flight or to come; returns why they were asked to stop, if they were.
@@ -230,8 +239,10 @@ impl<'s, 'a> EventLoop<'s, 'a> {
             stream.places.as_ref().map_or(0, |places| places.touch(workload.op, offset_bytes, len));
         match lab.submit(stream.lun.host, call) {
             Ok(id) => {
-                self.pending
-                    .insert((stream.lun.host, id), Pending { stream: index, position, new_places, load: None });
+                self.pending.insert(
+                    (stream.lun.host, id),
+                    Pending { stream: index, position, new_places, load: None },
+                );
             }
             Err(error) => {
                 let now_ns = self.clock.reading_ns(lab.now_ns());

@@ -2,7 +2,9 @@
 
 use crate::context::PlanContext;
 use crate::question::Question;
-use rdsk_model::{Cell, EngineKind, Experiment, Extent, IoPath, LoadJob, OffsetRule, Op, Pattern, TargetKind};
+use rdsk_model::{
+    Cell, EngineKind, Experiment, Extent, IoPath, LoadJob, OffsetRule, Op, Pattern, TargetKind,
+};
 
 /// Newly allocated space begins and ends at multiples of this, which every filesystem can give back.
 const GRAIN_BYTES: u64 = 1 << 20;

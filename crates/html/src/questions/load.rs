@@ -47,7 +47,11 @@ fn curve(searches: &[(&str, Promised)]) -> Option<Figure> {
     };
     let series = (0..2).flat_map(|style| searches.iter().enumerate().map(move |search| (search, style)));
     let series: Vec<Series> = series.map(|(search, style)| line(search, style)).collect();
-    let plot = Plot::new(Axis::from_zero("requests per second that arrived", ""), Axis::log("latency", time.name), series);
+    let plot = Plot::new(
+        Axis::from_zero("requests per second that arrived", ""),
+        Axis::log("latency", time.name),
+        series,
+    );
     let most = rdsk_units::Nanos(first.promise.at_most_ns);
     let row = |result: &str, step: &Step| {
         vec![
@@ -58,12 +62,16 @@ fn curve(searches: &[(&str, Promised)]) -> Option<Figure> {
             or_missing(step.held_ns.map(|ns| format!("{:.3}", ns as f64 / 1e6))),
         ]
     };
-    let rows = searches.iter().flat_map(|(result, promised)| promised.steps.iter().map(|step| row(result, step)));
-    let heads = ["result".to_owned(), "offered/s".into(), "reached/s".into(), "p50 ms".into(), format!("{name} ms")];
+    let rows =
+        searches.iter().flat_map(|(result, promised)| promised.steps.iter().map(|step| row(result, step)));
+    let heads =
+        ["result".to_owned(), "offered/s".into(), "reached/s".into(), "p50 ms".into(), format!("{name} ms")];
     Some(Figure {
         id: "load-promise".into(),
         title: "Latency over offered rate".into(),
-        shows: format!("Each rate that was tried, in an open loop; {name} has to stay within {most}. Latencies count from the arrival."),
+        shows: format!(
+            "Each rate that was tried, in an open loop; {name} has to stay within {most}. Latencies count from the arrival."
+        ),
         drawing: Drawing::Plot(plot),
         table: Table::new(heads, rows),
         evidence: Vec::new(),

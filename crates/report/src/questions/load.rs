@@ -29,12 +29,19 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
 fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
     page.blank();
     let (name, most) = (promised.promise.name(), Nanos(promised.promise.at_most_ns));
-    let closed = promised.closed_per_s.map_or(String::new(), |rate| format!("closed-loop maximum {}/s", count(rate)));
+    let closed =
+        promised.closed_per_s.map_or(String::new(), |rate| format!("closed-loop maximum {}/s", count(rate)));
     let text = match (promised.best_per_s(), promised.limit_per_s()) {
         (Some(best), Some(limit)) => {
-            format!("{}/s is the most with {name} ≤ {most} (open loop; limit {}/s, {closed})", count(best), count(limit))
+            format!(
+                "{}/s is the most with {name} ≤ {most} (open loop; limit {}/s, {closed})",
+                count(best),
+                count(limit)
+            )
         }
-        (Some(best), None) => format!("{name} ≤ {most} holds at {}/s, the most that was tried ({closed})", count(best)),
+        (Some(best), None) => {
+            format!("{name} ≤ {most} holds at {}/s, the most that was tried ({closed})", count(best))
+        }
         (None, _) => format!("{name} ≤ {most} holds at no rate that was tried ({closed})"),
     };
     page.sentence(Tone::Heading, "", text);
@@ -51,7 +58,11 @@ fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
     let rows: Vec<Vec<String>> = promised.steps.iter().map(row).collect();
     page.table_with(&["offered", "reached", "p50", name.as_str(), ""], &rows, &[4]);
     if let Some(job) = cells::of(analysis, Experiment::Load).find_map(|cell| cell.workload.jobs.first()) {
-        page.sentence(Tone::Plain, "  ", asked(&LoadJob { rate: None, ..job.clone() }).replace(", closed loop", ""));
+        page.sentence(
+            Tone::Plain,
+            "  ",
+            asked(&LoadJob { rate: None, ..job.clone() }).replace(", closed loop", ""),
+        );
     }
     page.line("  Latencies count from the arrival of a request, which may wait before it is sent.");
 }
@@ -102,7 +113,9 @@ pub(crate) fn answer(need: &Need, judged: &Judged<'_>) -> String {
             text.push_str(&format!(" ({}–{})", amount(*statistic, low), amount(*statistic, high)));
         }
         text.push_str(&format!(", {} {of}", grouped(figure.ops)));
-        if let Some(requests) = judged.job.and_then(|job| job.writes.as_ref()).filter(|_| *of != Subject::Reads) {
+        if let Some(requests) =
+            judged.job.and_then(|job| job.writes.as_ref()).filter(|_| *of != Subject::Reads)
+        {
             text.push_str(&format!(" of {}", sizes(requests)));
         }
     }
@@ -111,7 +124,10 @@ pub(crate) fn answer(need: &Need, judged: &Judged<'_>) -> String {
     }
     if let Some(factor) = judged.longer {
         let factor = format!("{factor:.0}");
-        text.push_str(&format!("; {factor} times the --budget would settle it: rdsk check {} --budget", need.name));
+        text.push_str(&format!(
+            "; {factor} times the --budget would settle it: rdsk check {} --budget",
+            need.name
+        ));
     }
     text
 }
@@ -202,7 +218,8 @@ fn asked(job: &LoadJob) -> String {
         parts.push("O_DSYNC".into());
     }
     if let Some(flush) = job.flush {
-        let every = if flush.every == 1 { String::new() } else { format!(" {}", grouped(flush.every.into())) };
+        let every =
+            if flush.every == 1 { String::new() } else { format!(" {}", grouped(flush.every.into())) };
         let word = if flush.every == 1 { "write" } else { " writes" };
         parts.push(format!("{} after every{every} {}", flush.call, word.trim()));
     }
@@ -247,7 +264,11 @@ fn kept_up(job: &LoadJob, result: &JobResult) -> Option<String> {
     let lag = rate.lag_ns.p99.map_or(String::new(), |ns| format!(", 99% sent within {}", words::nanos(ns)));
     let sent = rate.due.saturating_sub(rate.unsent);
     Some(if rate.unsent == 0 {
-        format!("kept up with {}/s: {} requests{lag}; latencies count from the arrival", count(offered), grouped(sent))
+        format!(
+            "kept up with {}/s: {} requests{lag}; latencies count from the arrival",
+            count(offered),
+            grouped(sent)
+        )
     } else {
         format!(
             "fell behind {}/s: {} of {} requests were never sent{lag}; latencies count from the arrival",
