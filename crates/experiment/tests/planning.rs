@@ -328,8 +328,8 @@ fn scale_has_the_rounds_that_its_ramps_leave() {
         );
     }
     let notes = |stagger_s| plan(stagger_s, None).notes.join(" ");
-    assert!(!notes(4).contains("rounds"), "{}", notes(4));
-    assert!(notes(5).contains("2 of the 3 rounds that a comparison needs"), "{}", notes(5));
+    assert!(!notes(4).contains("repeats"), "{}", notes(4));
+    assert!(notes(5).contains("2 of the 3 repeats that a comparison needs"), "{}", notes(5));
     assert!(notes(20).contains("takes 40.0 s in each; --stagger 0s"), "{}", notes(20));
 }
 

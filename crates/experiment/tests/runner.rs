@@ -175,7 +175,7 @@ fn what_comes_before_visits_counts_against_the_budget() {
     let begun = ran.outcome.cells.iter().filter(|cell| !cell.result.visits.is_empty()).count();
     assert!((4..=6).contains(&begun), "{begun}");
     assert_eq!(ran.outcome.cells[11].result.stop, StopReason::Budget);
-    assert!(ran.outcome.cells[11].result.why.contains("before this cell's turn"));
+    assert!(ran.outcome.cells[11].result.why.contains("before this test's turn"));
     // Virtual time costs nothing, and one cell is measured however late it is.
     let mut free = plan(cells, 20 * SECOND);
     free.cells.iter_mut().for_each(|cell| cell.workload.engine = EngineKind::Sim);

@@ -158,7 +158,7 @@ fn members_are_counted_where_the_array_counts_nothing() {
         assert_eq!(bytes(&evidence, Op::Write), u64::from(members) * 2 * MIB);
         let why = evidence.counted_for(0).unwrap().why.clone().unwrap();
         let those = format!("so those of the devices below it ({level}) are used");
-        assert_eq!(why, format!("the counters of md0 do not tell what it did, {those}"));
+        assert_eq!(why, format!("the counters of md0 do not show what it did, {those}"));
         assert!(!observer.describe().why_not_higher.unwrap().contains("md0"), "others stand for it");
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn paths(records: &[&Value], _: &str, what: &str) -> f64 {
 
 /// Columns of iostat, of the single dd that writes as the title says.
 pub(super) fn stream(records: &[&Value], title: &str, what: &str) -> f64 {
-    if title.ends_with("durable") {
+    if title.ends_with("sync writes") {
         return rates_ratio(records, "stream/write/direct-dsync");
     }
     let id = if title.contains("block") { "stream/write/buffered" } else { "stream/write/direct" };

@@ -294,7 +294,7 @@ fn of_a_partition_of_an_nvme_multipath_device_its_disk_counts() {
         let expected = if counting == "259:1" { "nvme0n1" } else { "nvme0c3n1" };
         assert_eq!(counted, [(expected, Some(23))]);
         let why = evidence.counted_for(0).unwrap().why.clone().unwrap();
-        assert!(why.starts_with("the counters of nvme0n1p2 do not tell what it did"), "{why}");
+        assert!(why.starts_with("the counters of nvme0n1p2 do not show what it did"), "{why}");
     }
 }
 
