@@ -1,14 +1,14 @@
 //! Loads and needs through the binary: exact accounts in virtual time, the highest rate that keeps a promise against the formula of
 //! queueing theory, and the answers to needs with their exit codes.
 
-use crate::support::{LONG, figure, rdsk as command};
+use crate::support::{LONG, figure};
 use rdsk_testkit::cli::{self, Run};
 use serde_json::Value;
 use std::io::Write as _;
 use tempfile::NamedTempFile;
 
 fn rdsk<'w>(words: impl IntoIterator<Item = &'w str>) -> Run {
-    let mut line = command(&[]);
+    let mut line = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
     line.args(words);
     cli::run(line, LONG)
 }

@@ -189,7 +189,9 @@ fn one_server_has_the_waiting_time_of_the_formula() {
     let (_file, claim) = servers(1);
     let run = simulated(claim, vec![reads_at(900.0, Arrivals::Constant)], 20_000);
     let latency = &run.jobs[0].reads.histogram;
-    assert_eq!((latency.count(), latency.quantile(0.99).unwrap() / MS), (18_000, 1));
+    // The one at the very end is before it or not, as the gap rounds.
+    assert!(latency.count().abs_diff(18_000) <= 1, "{}", latency.count());
+    assert_eq!(latency.quantile(0.99).unwrap() / MS, 1);
 }
 
 /// Four servers finish four times as much, and more than they finish waits without end, which is counted.

@@ -149,6 +149,9 @@ impl Session for SimSession<'_> {
         }
         fit(&mut totals.windows, totals.width_ns, to_return_ns);
         let cpu_ns = self.clock.lab.lock().cpu_ns() - cpu_before_ns;
+        let end_ns = self.clock.lab.lock().now_ns();
+        let deadline_ns = true_begin_ns.saturating_add(self.job.limits.max_elapsed_ns);
+        let jobs = jobs_of(&mut streams, true_begin_ns, end_ns, deadline_ns);
         let mut run = Run {
             elapsed_ns,
             to_return_ns,
@@ -161,12 +164,7 @@ impl Session for SimSession<'_> {
             windows: totals.windows,
             window_ns: totals.width_ns,
             positions: self.job.workload.points.is_some().then_some(totals.positions),
-            jobs: jobs_of(
-                &mut streams,
-                true_begin_ns,
-                self.clock.lab.lock().now_ns(),
-                true_begin_ns.saturating_add(self.job.limits.max_elapsed_ns),
-            ),
+            jobs,
             streams: streams.into_iter().map(|stream| since(begin_ns, stream.result)).collect(),
             errors,
             cpu: CpuTime { user: 0, system: cpu_ns },
