@@ -109,7 +109,7 @@ fn the_highest_rate_with_a_promise_is_that_of_the_formula() {
 
 #[test]
 fn a_need_is_met_or_not_and_the_exit_code_says_so() {
-    let slow = document("check etcd sim:linux-disk-nocache --budget 60s", 1);
+    let slow = document("check etcd sim:freebsd-bigfoot --budget 60s", 1);
     assert_eq!(slow["need"]["name"], "etcd");
     let fast = document("check etcd sim:ssd-slc --budget 60s", 0);
     assert!(figure(&fast["cells"][0]["result"]["jobs"][0], "/flushes/ops") > 1000.0);
@@ -156,7 +156,7 @@ fn memory_is_refused_and_what_means_nothing_is_a_usage_error() {
         ("check etcd --commits 5 sim:ssd-slc", "--commits is for postgres"),
         ("load sim:ssd-slc --rw sideways", "--rw: \"sideways\" is none of"),
         ("load sim:ssd-slc --mix 70", "--mix: needs reads and writes"),
-        ("load sim:ssd-slc --rate 5k --p99 1ms", "--p99 conflicts with --rate"),
+        ("load sim:ssd-slc --rate 5k --p99 1ms", "--rate conflicts with --p99"),
         ("load ./nowhere.toml", "cannot read ./nowhere.toml"),
     ] {
         let run = rdsk(line.split(' '));
