@@ -30,16 +30,20 @@ pub(crate) trait IoQueue {
     /// Puts one I/O in line under a number below the depth. Number and slot were free, and the arena outlives its completion.
     fn push<const WRITE: bool>(&mut self, number: u32, memory: Memory, offset: u64);
 
-    /// Submits what is in line and waits for `want` completions, at most [`MAX_WAIT_NS`]. Errors: when the queue stopped working; what is
-    /// in flight may then never complete.
+    /// Submits what is in line and waits for `want` completions, at most [`MAX_WAIT_NS`].
+    ///
+    /// # Errors
+    /// When the queue stopped working; what is in flight may then never complete.
     fn submit_and_wait(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()>;
 
     /// Passes on every completion: the number of its I/O, and the result that the system returned.
     fn completions(&mut self, each: impl FnMut(u32, i64));
 }
 
-/// Issues the whole blocks of a stream, then the shorter one. Errors: those of the queue. I/O may then stay in flight, so the arena must be
-/// leaked.
+/// Issues the whole blocks of a stream, then the shorter one.
+///
+/// # Errors
+/// Those of the queue. I/O may then stay in flight, so the arena must be leaked.
 pub(crate) fn run<C: IoQueue>(
     work: &mut Work<'_>,
     arena: &mut Arena,
