@@ -23,7 +23,10 @@ struct Findings {
     crate_lines: Vec<(String, usize)>,
 }
 
-/// Prints every violation. Errors: when a rule is broken, or a file of the workspace cannot be read.
+/// Prints every violation.
+///
+/// # Errors
+/// When a rule is broken, or a file of the workspace cannot be read.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let Findings { mut violations, crate_lines } = files(root)?;
     let floors = floors::floors(&read(root, Path::new("ARCHITECTURE.md"))?);
@@ -37,7 +40,10 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Every Rust source of the workspace, as paths from its root. Errors: when a directory cannot be read.
+/// Every Rust source of the workspace, as paths from its root.
+///
+/// # Errors
+/// When a directory cannot be read.
 #[cfg(test)]
 pub(crate) fn rust_sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut sources = Vec::new();

@@ -33,8 +33,11 @@ struct Options {
     seconds: u32,
 }
 
-/// Measures every section whose name contains TEXT. Arguments: `TEXT`; `--pairs N` (6, of which a median has an interval); `--seconds N`
-/// (2) per run. Errors: when an argument is unknown, or no section could be measured.
+/// Measures every section whose name contains TEXT. Arguments: `TEXT`; `--pairs N` (6, of which a median has an
+/// interval); `--seconds N` (2) per run.
+///
+/// # Errors
+/// When an argument is unknown, or no section could be measured.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let (text, options) = parse(arguments)?;
     let chosen: Vec<&Section> = SECTIONS.iter().filter(|(name, _)| name.contains(&text)).collect();

@@ -19,8 +19,10 @@ const HEADER: &str = "/usr/include/bpf/bpf_helpers.h";
 /// Where Debian keeps `asm/types.h`, on the architectures that rdsk is built for.
 const INCLUDES: &[&str] = &["/usr/include/x86_64-linux-gnu", "/usr/include/aarch64-linux-gnu"];
 
-/// Compiles the object, or compares it with `--check`. Errors: when clang is missing or refuses the source, and when the object is not what
-/// the source gives.
+/// Compiles the object, or compares it with `--check`.
+///
+/// # Errors
+/// When clang is missing or refuses the source, and when the object is not what the source gives.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     let is_check = options::is_check(arguments)?;
     if is_check && Strictness::from_environment() == Strictness::MaySkip && !is_possible() {

@@ -64,8 +64,10 @@ const CAMPAIGNS: &[Campaign] = &[
 /// One line of the notes: group, name, result, seconds.
 type Note = [String; 4];
 
-/// Runs the campaign that the arguments name and writes its page; without a name, prints the list. Errors: when there is no such campaign,
-/// when it cannot be started, or when it left no notes.
+/// Runs the campaign that the arguments name and writes its page; without a name, prints the list.
+///
+/// # Errors
+/// When there is no such campaign, when it cannot be started, or when it left no notes.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let (words, _) = options::parse(arguments, &[])?;
     let name = match words.as_slice() {

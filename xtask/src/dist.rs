@@ -6,8 +6,11 @@ use anyhow::{Result, bail, ensure};
 use std::path::Path;
 use std::process::Command;
 
-/// Makes everything; with `--check` in another directory, too, which must give the same bytes; with `--try` what was made is installed
-/// in root trees and run. Errors: when something cannot be made, differs, or fails where it is tried.
+/// Makes everything; with `--check` in another directory, too, which must give the same bytes; with `--try` what was
+/// made is installed in root trees and run.
+///
+/// # Errors
+/// When something cannot be made, differs, or fails where it is tried.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     let (script, words) = match arguments {
         [] => ("xtask/dist.sh", arguments),

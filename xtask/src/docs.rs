@@ -21,8 +21,10 @@ const PAGES: &[(&str, page::FigureOf)] = &[
     ("align", figures::align),
 ];
 
-/// Fills in the pages, or with `--check` compares them. Errors: when the program cannot be built or run, when a cell is outside its
-/// tolerance, or when a page differs.
+/// Fills in the pages, or with `--check` compares them.
+///
+/// # Errors
+/// When the program cannot be built or run, when a cell is outside its tolerance, or when a page differs.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     let is_check = options::is_check(arguments)?;
     fill_in(root, &programs::rdsk(root)?, is_check)

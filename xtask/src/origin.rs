@@ -26,13 +26,18 @@ pub(crate) fn machine() -> String {
     format!("{processors} processors ({model}), {gib:.1} GiB of memory, Linux {}", release.trim())
 }
 
-/// The moment in UTC, in a format of date(1). Errors: when date cannot be started.
+/// The moment in UTC, in a format of date(1).
+///
+/// # Errors
+/// When date cannot be started.
 pub(crate) fn now(format: &str) -> Result<String> {
     Ok(text_of(Command::new("date").args(["-u", format]))?.trim().to_owned())
 }
 
-/// The last commit that changed more than pages of results; with `-dirty` where something else is not committed. Errors: when git cannot
-/// say.
+/// The last commit that changed more than pages of results; with `-dirty` where something else is not committed.
+///
+/// # Errors
+/// When git cannot say.
 pub(crate) fn commit(root: &Path) -> Result<String> {
     let git = |words: &[&str]| {
         let mut command = Command::new("git");

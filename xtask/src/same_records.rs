@@ -56,9 +56,11 @@ struct Comparison {
     reworded: usize,
 }
 
-/// Compares all Records, prints a line for each, and sums up. Arguments: `OTHER_RDSK`, `--this RDSK` instead of the program that is built
-/// from these sources, `--only TEXT` for the lines that contain the text. Errors: when a program cannot be built or started, or a value
-/// differs.
+/// Compares all Records, prints a line for each, and sums up. Arguments: `OTHER_RDSK`, `--this RDSK` instead of the
+/// program that is built from these sources, `--only TEXT` for the lines that contain the text.
+///
+/// # Errors
+/// When a program cannot be built or started, or a value differs.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     let (other, options) = parse(arguments)?;
     let this = options.get("--this").map_or_else(|| programs::rdsk(root), |path| Ok(PathBuf::from(path)))?;

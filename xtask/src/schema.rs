@@ -20,8 +20,10 @@ pub(crate) struct SchemaFile {
     schema: Value,
 }
 
-/// Writes the files, or compares them with `--check`. Errors: when a file differs, and when a version would mean something else than
-/// before.
+/// Writes the files, or compares them with `--check`.
+///
+/// # Errors
+/// When a file differs, and when a version would mean something else than before.
 #[cfg(feature = "schema")]
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     let is_check = options::is_check(arguments)?;

@@ -80,8 +80,11 @@ struct Done {
     took: Duration,
 }
 
-/// Runs the chosen steps, prints the summary, and ends with the line that counts the tests. The code is that of the whole: a failure when
-/// any step failed. Errors: when a step could not be started, or the arguments name no step.
+/// Runs the chosen steps, prints the summary, and ends with the line that counts the tests. The code is that of the
+/// whole: a failure when any step failed.
+///
+/// # Errors
+/// When a step could not be started, or the arguments name no step.
 pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> anyhow::Result<ExitCode> {
     let chosen = chosen(arguments, strictness)?;
     let interrupted = step::interruption()?;
@@ -172,8 +175,10 @@ struct Tested {
     slowest: Vec<(String, Duration)>,
 }
 
-/// Builds the tests where that is necessary, and runs them side by side, all within `limit`. Errors: when they cannot be built, or the file
-/// of skips not be made.
+/// Builds the tests where that is necessary, and runs them side by side, all within `limit`.
+///
+/// # Errors
+/// When they cannot be built, or the file of skips not be made.
 fn tests(
     root: &Path,
     limit: Duration,
@@ -211,8 +216,11 @@ fn sum_up(ended: &[Ended], skips: Vec<String>) -> Tested {
     tested
 }
 
-/// Installs programs and the toolchain's own parts. Without them tests are skipped, and in strict runs they fail by themselves; a step that
-/// fails here says it earlier and once. Errors: when apt cannot be started.
+/// Installs programs and the toolchain's own parts. Without them tests are skipped, and in strict runs they fail by
+/// themselves; a step that fails here says it earlier and once.
+///
+/// # Errors
+/// When apt cannot be started.
 fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyhow::Result<Option<String>> {
     let lacking = tools::install(interrupted)?;
     if lacking.is_empty() {

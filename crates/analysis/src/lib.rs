@@ -38,7 +38,6 @@ pub mod settling;
 pub mod stalls;
 pub mod stripe;
 mod target_shares;
-pub mod test_words;
 pub mod trend;
 mod verdict;
 pub mod words;

@@ -404,7 +404,7 @@ mod tests {
         (device.writes, device.flushes) = (Some(1000), Some(1000));
         let name = device.name.clone();
         let unknown = device_requests(&cell, Op::Write);
-        assert_eq!(unknown, None, "empty flushes or flushes after writes: nobody knows");
+        assert_eq!(unknown, None, "empty flushes or flushes after writes: the counters do not say");
         let request = |bytes, count| Request {
             target: 0,
             device: name.clone(),
@@ -548,7 +548,7 @@ mod tests {
 
     const COUNTED: [Option<u64>; 2] = [Some(9_000), Some(1_000)];
 
-    /// 10 000 durable writes to an NVMe device with two paths, which did so many flushes for them, beside others' reads of a sector.
+    /// 10 000 sync writes to an NVMe device with two paths and the given number of flushes, beside others' reads of a sector.
     fn durable(foreign: u64, flushes: [Option<u64>; 2]) -> CellRecord {
         with(cell("w", Op::Write, IoPath::Direct, 4096, 10_000, 1_000_000_000), |cell| {
             let device = &mut cell.evidence.device[0];

@@ -71,3 +71,12 @@ fn an_unknown_locale_and_a_narrow_terminal_change_nothing() {
     command.env("COLUMNS", "20").env("LC_ALL", "xx_YY").env("CLICOLOR_FORCE", "1");
     assert_eq!(cli::run(command, common::SOON).stdout, rdsk(["run", "--help"]).stdout);
 }
+
+/// What a newcomer copies first measures, from a clone and without anything installed.
+#[test]
+fn the_readme_begins_with_the_command_that_measures() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = std::fs::read_to_string(path).unwrap();
+    let (_, block) = readme.split_once("```sh\n").unwrap();
+    assert_eq!(block.lines().next(), Some("cargo run --release -- run"));
+}

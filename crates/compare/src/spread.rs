@@ -360,7 +360,7 @@ mod tests {
     }
 
     impl Flicker {
-        /// Levels of up to so many rounds: more than a day of rounds of 7.5 s.
+        /// How many levels there are: the longest lasts 8192 rounds, which is most of a day of rounds of 7.5 s.
         const LEVELS: u64 = 14;
 
         /// The factor in a round, counted from the beginning of time.

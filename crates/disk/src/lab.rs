@@ -82,7 +82,10 @@ impl Lab {
         self.now_ns
     }
 
-    /// A host. Panics: when there is no such host; so do all that take a [`LunId`].
+    /// A host.
+    ///
+    /// # Panics
+    /// When there is no such host; so do all that take a [`LunId`].
     pub fn host(&self, host: usize) -> &Host {
         &self.hosts[host]
     }
@@ -104,7 +107,10 @@ impl Lab {
         self.hosts.iter().map(Host::cpu_ns).sum()
     }
 
-    /// Makes a call now. `call.lun` is the host's own number. Errors: [`HostError`] when the kernel would refuse it at once.
+    /// Makes a call now. `call.lun` is the host's own number.
+    ///
+    /// # Errors
+    /// [`HostError`] when the kernel would refuse it at once.
     pub fn submit(&mut self, host: usize, call: Call) -> Result<CallId, HostError> {
         let now_ns = self.now_ns;
         self.hosts[host].submit(now_ns, call)
@@ -186,8 +192,13 @@ impl Lab {
         self.now_ns = self.now_ns.max(until_ns);
     }
 
-    /// Makes a call now and waits for its return; returns of other calls are dropped. Errors: as [`Lab::submit`]. Panics: never: a call in
-    /// progress always has an event ahead that brings it on.
+    /// Makes a call now and waits for its return; returns of other calls are dropped.
+    ///
+    /// # Errors
+    /// As [`Lab::submit`].
+    ///
+    /// # Panics
+    /// Never: a call in progress always has an event ahead that brings it on.
     pub fn run(&mut self, host: usize, call: Call) -> Result<Done, HostError> {
         let id = self.submit(host, call)?;
         loop {

@@ -25,7 +25,7 @@ mod systems;
 
 pub use access::{FirstAccesses, Sleeper};
 pub use array::{Array, MemberCounts};
-pub use builtin::{NAMES, source};
+pub use builtin::{GROUPS, NAMES, source};
 pub use cache::Extent;
 pub use counters::Counters;
 pub use device::Device;

@@ -50,13 +50,19 @@ impl Paths {
         self.luns.len()
     }
 
-    /// The device behind a LUN. Panics: when there is no such LUN.
+    /// The device behind a LUN.
+    ///
+    /// # Panics
+    /// When there is no such LUN.
     pub fn device(&self, lun: usize) -> &Device {
         &self.luns[lun].device
     }
 
-    /// Takes a request for a LUN at `now_ns`. Written data crosses the bus before the device receives it, read data after the device
-    /// returned it. Panics: when there is no such LUN.
+    /// Takes a request for a LUN at `now_ns`. Written data crosses the bus before the device receives it, read data
+    /// after the device returned it.
+    ///
+    /// # Panics
+    /// When there is no such LUN.
     pub fn submit(&mut self, now_ns: u64, lun: usize, request: Request) -> Completion {
         let lun = &mut self.luns[lun];
         let Some(controller) = lun.controller.map(|index| &mut self.controllers[index]) else {

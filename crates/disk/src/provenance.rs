@@ -108,8 +108,11 @@ impl Figure {
     }
 }
 
-/// Every figure of a system, in the order of its text; what it is (`about`, `report`) is none. `text` is the system's own. Errors: as
-/// [`crate::parse`], as far as the texts cannot be read.
+/// Every figure of a system, in the order of its text; what it is (`about`, `report`) is none. `text` is the system's
+/// own.
+///
+/// # Errors
+/// As [`crate::parse`], as far as the texts cannot be read.
 pub fn figures(name: &str, text: &str) -> Result<Vec<Figure>, ParamError> {
     let mut figures: Vec<Figure> = Vec::new();
     for (name, text) in chain(name, text)? {

@@ -20,14 +20,20 @@ pub struct System {
     pub params: SystemParams,
 }
 
-/// Loads a built-in system. Errors: [`ParamError::UnknownName`].
+/// Loads a built-in system.
+///
+/// # Errors
+/// [`ParamError::UnknownName`].
 pub fn load(name: &str) -> Result<System, ParamError> {
     let text = source(name).ok_or_else(|| ParamError::UnknownName { name: name.to_owned() })?;
     parse(name, text)
 }
 
-/// Parses and checks a system's text. A text that starts with `extends = "NAME"` needs only what differs from the built-in system of that
-/// name; lists are merged element by element. Errors: [`ParamError`], with line, key and reason as far as they are known.
+/// Parses and checks a system's text. A text that starts with `extends = "NAME"` needs only what differs from the
+/// built-in system of that name; lists are merged element by element.
+///
+/// # Errors
+/// [`ParamError`], with line, key and reason as far as they are known.
 pub fn parse(name: &str, text: &str) -> Result<System, ParamError> {
     let table: toml::Table = toml::from_str(text).map_err(|error| malformed(text, &error))?;
     let merged = with_bases(table, text, 0)?;
@@ -63,8 +69,10 @@ fn with_bases(mut table: toml::Table, text: &str, bases: usize) -> Result<toml::
     Ok(merged)
 }
 
-/// The texts that make a system, each with its name, from the one that extends none to the system's own. Errors: as [`parse`], as far as
-/// the texts cannot be read.
+/// The texts that make a system, each with its name, from the one that extends none to the system's own.
+///
+/// # Errors
+/// As [`parse`], as far as the texts cannot be read.
 pub(crate) fn chain(name: &str, text: &str) -> Result<Vec<(String, String)>, ParamError> {
     let mut texts = vec![(name.to_owned(), text.to_owned())];
     while texts.len() <= MAX_BASES {

@@ -25,7 +25,10 @@ pub struct Contexts(Arc<Mutex<Vec<(usize, Context)>>>);
 const MAX_IDLE: usize = 64;
 
 impl Contexts {
-    /// A context for `depth` I/Os, an idle one if there is one. Errors: when the kernel creates none: another engine takes over.
+    /// A context for `depth` I/Os, an idle one if there is one.
+    ///
+    /// # Errors
+    /// When the kernel creates none: another engine takes over.
     pub(crate) fn take(&self, source: QueueSource, depth: usize) -> io::Result<Context> {
         source.check()?;
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,8 +65,10 @@ pub(crate) fn forbidden_message(error: &io::Error) -> String {
     format!("Linux AIO is forbidden here ({words})")
 }
 
-/// Issues the I/O of one stream, the whole blocks first, then the shorter one. Errors: [`EngineError::Aio`] when the context itself stops
-/// working. I/O may then be in flight, so the arena is leaked.
+/// Issues the I/O of one stream, the whole blocks first, then the shorter one.
+///
+/// # Errors
+/// [`EngineError::Aio`] when the context itself stops working. I/O may then be in flight, so the arena is leaked.
 pub(crate) fn run(
     mut work: Work<'_>,
     arena: Arena,

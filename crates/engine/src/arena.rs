@@ -132,8 +132,11 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// An arena for `depth` I/Os in flight, in slots of at least `slot_bytes` bytes each, filled as requested; slots of more than a page
-    /// are on such pages. Errors: [`EngineError::Memory`] when the kernel provides none.
+    /// An arena for `depth` I/Os in flight, in slots of at least `slot_bytes` bytes each, filled as requested; slots of
+    /// more than a page are on such pages.
+    ///
+    /// # Errors
+    /// [`EngineError::Memory`] when the kernel provides none.
     pub(crate) fn new(
         pages: BufferPages,
         depth: usize,
@@ -187,7 +190,10 @@ impl Arena {
         unsafe { self.base.as_ptr().add(slot * self.slot_stride_bytes) }
     }
 
-    /// The first `len` bytes of a slot. Panics: when the slot or the length is out of range.
+    /// The first `len` bytes of a slot.
+    ///
+    /// # Panics
+    /// When the slot or the length is out of range.
     #[inline]
     pub(crate) fn slot(&mut self, slot: usize, len: usize) -> &mut [u8] {
         assert!(slot < self.slots && len <= self.slot_stride_bytes);
@@ -296,7 +302,10 @@ impl<'a> SlotCycle<'a> {
         Self { slot_bytes: slot.len(), memory: slot, next: 0 }
     }
 
-    /// The first `len` bytes of the next slot. Panics: when a slot is shorter.
+    /// The first `len` bytes of the next slot.
+    ///
+    /// # Panics
+    /// When a slot is shorter.
     #[inline]
     pub(crate) fn next(&mut self, len: usize) -> &mut [u8] {
         let (begin, end) = (self.next, self.next + self.slot_bytes);

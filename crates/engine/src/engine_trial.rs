@@ -61,8 +61,11 @@ impl Trials {
     }
 }
 
-/// Tries every engine on the job's first target, the first of `targets`, and leaves out those that fail or issue nothing. What was written
-/// is on stable storage then. Errors: when nothing can be issued, or what was written cannot be made stable.
+/// Tries every engine on the job's first target, the first of `targets`, and leaves out those that fail or issue
+/// nothing. What was written is on stable storage then.
+///
+/// # Errors
+/// When nothing can be issued, or what was written cannot be made stable.
 pub(crate) fn trials(
     job: &Job<'_>,
     targets: &[OpenTarget<'_>],

@@ -240,8 +240,10 @@ impl Run {
 
 /// Runs jobs: the real engine or the simulated one.
 pub trait Engine {
-    /// Opens what the job needs. Nothing is read or written yet. Errors: when the target is gone, is in use by now, or rejects the flags
-    /// (`EINVAL` for `O_DIRECT`).
+    /// Opens what the job needs. Nothing is read or written yet.
+    ///
+    /// # Errors
+    /// When the target is gone, is in use by now, or rejects the flags (`EINVAL` for `O_DIRECT`).
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError>;
 
     /// Looks at a few pages of what a visit has read, where [`Run::content`] shows nothing or too little. It reads, so that it comes
@@ -259,12 +261,19 @@ pub trait Engine {
 
 /// One visit under way: prepare, run, settle, in this order.
 pub trait Session {
-    /// Brings the page cache over the span into the wanted state and checks it. Errors: when the cache cannot be changed or the warm-up
-    /// reads fail.
+    /// Brings the page cache over the span into the wanted state and checks it.
+    ///
+    /// # Errors
+    /// When the cache cannot be changed or the warm-up reads fail.
     fn prepare(&mut self) -> Result<Prepared, EngineError>;
-    /// Issues the I/O until a limit, the Control or the stop flag ends it. I/O errors are data, not `Err`. Errors: when nothing could be
-    /// issued at all: no threads, no ring, no memory.
+    /// Issues the I/O until a limit, the Control or the stop flag ends it. I/O errors are data, not `Err`.
+    ///
+    /// # Errors
+    /// When nothing could be issued at all: no threads, no ring, no memory.
     fn run(&mut self, control: &mut dyn Control) -> Result<Run, EngineError>;
-    /// Closes, then makes everything stable. Errors: when the close or the flush fails: written data may be lost.
+    /// Closes, then makes everything stable.
+    ///
+    /// # Errors
+    /// When the close or the flush fails: written data may be lost.
     fn settle(self: Box<Self>) -> Result<Settled, EngineError>;
 }

@@ -17,7 +17,10 @@ pub(crate) struct Placement {
     pub(crate) parts: u64,
 }
 
-/// Assigns the streams to the targets round robin. Errors: [`EngineError::Workload`] when the workload names no target.
+/// Assigns the streams to the targets round robin.
+///
+/// # Errors
+/// [`EngineError::Workload`] when the workload names no target.
 pub(crate) fn placement_of(workload: &Workload, stream: u32) -> Result<Placement, EngineError> {
     let targets = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX);
     if targets == 0 {
@@ -67,8 +70,11 @@ pub(crate) trait OffsetSource {
 }
 
 impl Offsets {
-    /// The offsets of a stream in a visit, over a page cache with pages of `page_bytes`. Errors: [`EngineError::Span`] when the span has no
-    /// room for every stream, [`EngineError::Workload`] for sizes of 0 or beyond 2^63.
+    /// The offsets of a stream in a visit, over a page cache with pages of `page_bytes`.
+    ///
+    /// # Errors
+    /// [`EngineError::Span`] when the span has no room for every stream, [`EngineError::Workload`] for sizes of 0 or
+    /// beyond 2^63.
     pub(crate) fn new(
         workload: &Workload,
         visit: u32,

@@ -34,8 +34,10 @@ enum Emptied {
     Whole,
 }
 
-/// Brings the cache over the span of every target into the requested state. Errors: when reading for the warm-up fails, or the stop flag is
-/// raised meanwhile.
+/// Brings the cache over the span of every target into the requested state.
+///
+/// # Errors
+/// When reading for the warm-up fails, or the stop flag is raised meanwhile.
 pub(crate) fn prepare(
     workload: &Workload,
     targets: &[OpenTarget<'_>],

@@ -52,8 +52,10 @@ impl Issuer {
     }
 }
 
-/// Runs one of `streams` streams from setup to end. Errors: when the stream could not start: no processor, no memory, or no ring for a
-/// reason other than being forbidden.
+/// Runs one of `streams` streams from setup to end.
+///
+/// # Errors
+/// When the stream could not start: no processor, no memory, or no ring for a reason other than being forbidden.
 pub(crate) fn run_stream(
     config: &RunConfig,
     barrier: &StartBarrier,

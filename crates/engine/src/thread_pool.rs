@@ -28,9 +28,12 @@ pub(crate) fn size(depth: usize, streams: usize) -> usize {
     depth.min((MAX_THREADS / streams.max(1)).max(1))
 }
 
-/// Issues the I/O of one stream with as many threads as the arena is made for. The threads are started first; `start` waits for the other
-/// streams and returns the work, or `None` if there is none. The note reports if fewer could be started. Errors: [`EngineError::Thread`]
-/// when no thread could be started.
+/// Issues the I/O of one stream with as many threads as the arena is made for. The threads are started first; `start`
+/// waits for the other streams and returns the work, or `None` if there is none. The note reports if fewer could be
+/// started.
+///
+/// # Errors
+/// [`EngineError::Thread`] when no thread could be started.
 pub(crate) fn run<'a>(
     spec: StreamSpec<'a>,
     arena: &mut Arena,

@@ -14,8 +14,10 @@ use io_uring::{CompletionQueue, SubmissionQueue, Submitter, opcode, squeue};
 use std::io;
 use std::mem::ManuallyDrop;
 
-/// Issues the I/O of one stream, the whole blocks first, then the shorter one. Errors: [`EngineError::Ring`] when the ring itself stops
-/// working. I/O may then stay in flight, so the arena is leaked.
+/// Issues the I/O of one stream, the whole blocks first, then the shorter one.
+///
+/// # Errors
+/// [`EngineError::Ring`] when the ring itself stops working. I/O may then stay in flight, so the arena is leaked.
 pub(crate) fn run(
     mut work: Work<'_>,
     arena: Arena,

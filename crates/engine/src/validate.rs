@@ -36,8 +36,10 @@ pub(crate) fn check_shape(workload: &Workload) -> Result<(), EngineError> {
     check_positions(workload)
 }
 
-/// The targets that the streams of a job use: index in the Record and claim of each. Errors: when a target was not claimed, or the span
-/// does not lie inside it.
+/// The targets that the streams of a job use: index in the Record and claim of each.
+///
+/// # Errors
+/// When a target was not claimed, or the span does not lie inside it.
 pub(crate) fn used_targets<'a>(job: &Job<'a>) -> Result<Vec<(u32, &'a Claim)>, EngineError> {
     let Workload { targets, streams, offset_bytes, span_bytes, .. } = job.workload;
     let mut used = Vec::new();

@@ -64,7 +64,10 @@ struct State {
 }
 
 impl Watchdog {
-    /// Starts the thread, unless it runs. Errors: when no thread can be started.
+    /// Starts the thread, unless it runs.
+    ///
+    /// # Errors
+    /// When no thread can be started.
     pub fn start(&self) -> std::io::Result<()> {
         let mut state = self.0.lock();
         if state.is_started {

@@ -302,7 +302,7 @@ fn access(examined: &Examined, request: &Request) -> Access {
     if is_requested || (is_allowed && !only_reads) { Access::Write } else { Access::Read }
 }
 
-/// Of so many parts of what is available, the buffers may take one.
+/// The buffers may take one part in this number of the available memory.
 const PARTS: u64 = 2;
 
 /// Refuses a plan with a cell whose buffers take more than half of the memory that `proc` (`/proc`) says is available.

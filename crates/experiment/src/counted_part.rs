@@ -256,7 +256,7 @@ mod tests {
             .collect()
     }
 
-    /// In how many of 400 visits of so many windows the start is left out, when its rate is `factor` of the others'.
+    /// In how many of 400 visits with `windows` windows the start is left out, when its rate is `factor` of the others'.
     fn left_out_of_400(windows: usize, rho: f64, factor: f64) -> usize {
         let is_left_out = |seed: &u64| {
             let mut series = wandering(&mut SplitMix64::new(*seed), windows, rho);

@@ -160,7 +160,7 @@ fn span_bytes(cell: &Cell) -> u64 {
 const MIN_NS: u64 = 10_000_000_000;
 /// Points that are kept at most; every second one is dropped when there are more.
 const MAX_POINTS: usize = 4096;
-/// From one look at the whole series to the next, the time grows by one part in so many.
+/// The whole series is looked at again when its time has grown by one part in this number.
 const LOOK_GROWS: u64 = 20;
 /// A level of at most this share of the rate that shorter visits had has fallen from there.
 pub(crate) const FALLEN: f64 = 0.8;
@@ -300,7 +300,7 @@ mod tests {
         expected_bytes_per_s: 0,
     };
 
-    /// When a visit is over that has done so much after so many seconds; `None` for not within 1000 s.
+    /// The second in which a visit with this progress is over; `None` if it is not over within 1000 s.
     fn over_s(endurance: Endurance, done: impl Fn(f64) -> f64) -> Option<f64> {
         let cell = Cell {
             id: "c".into(),

@@ -11,21 +11,16 @@ const ALL: [Experiment; 4] = [Experiment::Headline, Experiment::Paths, Experimen
 
 fn target(size_bytes: u64) -> Target {
     Target {
-        index: 0,
         name: "t".into(),
         kind: TargetKind::File,
         path: Some("/t".into()),
         size_bytes,
-        filesystem: None,
-        device: None,
-        stack: Vec::new(),
         made_by_rdsk: true,
-        other_devices: Vec::new(),
-        laid_out: None,
         direct_io: Some(true),
         direct_align_bytes: Some(512),
         nowait: Some(true),
         dontcache: Some(true),
+        ..Target::default()
     }
 }
 

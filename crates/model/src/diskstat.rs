@@ -89,8 +89,12 @@ impl DiskStat {
         })
     }
 
-    /// Joins two samples of one device, or two growths, counter by counter: `each` gets the name of a counter and its two values. A counter
-    /// that one of the two does not have is unknown; `in_flight` is a level, and the later one counts. Errors: the first of `each`.
+    /// Joins two samples of one device, or two growths, counter by counter: `each` gets the name of a counter and its
+    /// two values. A counter that one of the two does not have is unknown; `in_flight` is a level, and the later one
+    /// counts.
+    ///
+    /// # Errors
+    /// The first of `each`.
     pub fn join<E>(
         &self,
         later: &Self,

@@ -35,7 +35,10 @@ use visit::{Ended, Shared, Stats, Visit, locked};
 /// More devices than this are not counted unless it is asked for: their counts, 34 KiB each, are read twice a visit.
 const MANY: usize = 256;
 
-/// Whether the programs can be loaded and attached here and now; tries it for no device. Errors: why not.
+/// Whether the programs can be loaded and attached here and now; tries it for no device.
+///
+/// # Errors
+/// Why not.
 pub fn available() -> Result<(), BpfError> {
     Programs::load(&[]).map(drop)
 }
@@ -80,7 +83,10 @@ struct Carrier {
 }
 
 impl BlockLayer {
-    /// Observes these devices. Errors: why BPF cannot be used.
+    /// Observes these devices.
+    ///
+    /// # Errors
+    /// Why BPF cannot be used.
     pub(crate) fn load(
         devices: &[Watched],
         stacks: &[Stack],
@@ -134,8 +140,11 @@ impl BlockLayer {
         self.follows = follows || self.attachment != Attachment::Windowed;
     }
 
-    /// Before anything is read at the beginning of a visit: attaches the programs, or detaches those that would only cost; both take long
-    /// beside a look at counters. Errors: why this visit will have no such evidence.
+    /// Before anything is read at the beginning of a visit: attaches the programs, or detaches those that would only
+    /// cost; both take long beside a look at counters.
+    ///
+    /// # Errors
+    /// Why this visit will have no such evidence.
     pub(crate) fn prepare(&mut self) -> Result<(), BpfError> {
         self.visit = None;
         (self.leaves_out, self.is_prepared) = (!self.follows, false);
@@ -149,7 +158,10 @@ impl BlockLayer {
         Ok(())
     }
 
-    /// Just before the first I/O of a visit that was prepared. Errors: why this visit will have no such evidence.
+    /// Just before the first I/O of a visit that was prepared.
+    ///
+    /// # Errors
+    /// Why this visit will have no such evidence.
     pub(crate) fn begin(&mut self) -> Result<(), BpfError> {
         if !self.is_prepared {
             return Ok(());
@@ -158,7 +170,10 @@ impl BlockLayer {
         Ok(())
     }
 
-    /// When everything is stable: adds what was counted to the evidence of the visit. Errors: why there is none.
+    /// When everything is stable: adds what was counted to the evidence of the visit.
+    ///
+    /// # Errors
+    /// Why there is none.
     pub(crate) fn end(&mut self, evidence: &mut VisitEvidence) -> Result<(), BpfError> {
         if self.leaves_out {
             evidence.is_left_out = true;

@@ -12,8 +12,11 @@ pub struct CountersWentBack {
     pub after: u64,
 }
 
-/// The growth from one sample to a later one of the same device. `in_flight` is a level, not a counter: the result has that of the later
-/// sample. Errors: a counter that fell, unless it is a time in milliseconds that wrapped at 2³².
+/// The growth from one sample to a later one of the same device. `in_flight` is a level, not a counter: the result has
+/// that of the later sample.
+///
+/// # Errors
+/// A counter that fell, unless it is a time in milliseconds that wrapped at 2³².
 pub fn delta(before: &DiskStat, after: &DiskStat) -> Result<DiskStat, CountersWentBack> {
     before.join(after, |field, before, after| {
         let grow = if field.ends_with("_ms") { ticks } else { count };

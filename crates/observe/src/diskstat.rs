@@ -9,8 +9,10 @@ use std::path::PathBuf;
 /// Longer than 17 numbers of 20 digits.
 const STAT_BUFFER_BYTES: usize = 512;
 
-/// Parses a `stat` file: 11, 15, 17 or more numbers. Numbers after the 17th have no known meaning and are ignored. Errors: fewer than 11
-/// fields, or a field that is not a number.
+/// Parses a `stat` file: 11, 15, 17 or more numbers. Numbers after the 17th have no known meaning and are ignored.
+///
+/// # Errors
+/// Fewer than 11 fields, or a field that is not a number.
 pub fn parse_stat(text: &str) -> Result<DiskStat, ObserveError> {
     let mut fields = [0; DiskStat::MAX_FIELDS];
     let mut count = 0;

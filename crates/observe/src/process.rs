@@ -6,10 +6,13 @@ use rdsk_model::ProcessIo;
 use rdsk_sys::files::field;
 use std::path::Path;
 
-/// Charges so far, from `<process>/io`, where `process` is `/proc/self` or `/proc/PID`. All threads of the process count, including those
-/// that have ended. `read_bytes` is what was really fetched from storage, readahead included; the kernel charges it when the read is
-/// submitted. It charges `write_bytes` when a page becomes dirty or a direct write is submitted. Errors: if the file cannot be read
-/// (kernels without `CONFIG_TASK_IO_ACCOUNTING`, another user's process).
+/// Charges so far, from `<process>/io`, where `process` is `/proc/self` or `/proc/PID`. All threads of the process
+/// count, including those that have ended. `read_bytes` is what was really fetched from storage, readahead included;
+/// the kernel charges it when the read is submitted. It charges `write_bytes` when a page becomes dirty or a direct
+/// write is submitted.
+///
+/// # Errors
+/// If the file cannot be read (kernels without `CONFIG_TASK_IO_ACCOUNTING`, another user's process).
 pub fn read_process_io(process: &Path) -> Result<ProcessIo, ObserveError> {
     Ok(parse(&read_text(&process.join("io"))?))
 }

@@ -85,8 +85,10 @@ impl Watched {
         &self.directory
     }
 
-    /// The differences between three samples: at the start, at the end of the I/O, and when everything was stable. Errors: what is missing
-    /// or went back.
+    /// The differences between three samples: at the start, at the end of the I/O, and when everything was stable.
+    ///
+    /// # Errors
+    /// What is missing or went back.
     pub(crate) fn counts(
         &self,
         [first, io, last]: [&Sample; 3],

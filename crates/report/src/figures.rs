@@ -2,8 +2,8 @@
 //! measured. It computes no statistics.
 
 use rdsk_analysis::comparison::Ratio;
-pub(crate) use rdsk_analysis::test_words::fio_size;
 use rdsk_analysis::words;
+pub(crate) use rdsk_analysis::words::fio_size;
 use rdsk_model::Estimate;
 use rdsk_units::grouped;
 

@@ -6,8 +6,10 @@ use crate::open::History;
 use rusqlite::params;
 
 impl History {
-    /// Removes these runs with all their cells. A run that is gone already is none to remove. Errors: those of the database; then none is
-    /// removed.
+    /// Removes these runs with all their cells. A run that is gone already is none to remove.
+    ///
+    /// # Errors
+    /// Those of the database; then none is removed.
     pub fn delete(&mut self, runs: &[RunLine]) -> Result<(), StoreError> {
         self.transact(|transaction| {
             let mut statement = transaction.prepare("DELETE FROM run WHERE id = ?1")?;

@@ -89,8 +89,11 @@ fn is_shared(kind: impl TryInto<i64>) -> bool {
     kind.try_into().ok().and_then(low).is_some_and(|kind| SHARED.contains(&kind))
 }
 
-/// Makes sure that there is a file that may become or is a history, and that no other program may read what becomes one. Errors: when it is
-/// something else or of a newer version, can only be read, or cannot be created.
+/// Makes sure that there is a file that may become or is a history, and that no other program may read what becomes
+/// one.
+///
+/// # Errors
+/// When it is something else or of a newer version, can only be read, or cannot be created.
 pub(crate) fn prepare(path: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::File { path: path.to_owned(), source };
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
@@ -122,7 +125,10 @@ fn make_private(path: &Path) -> io::Result<()> {
     if mode & OTHERS == 0 { Ok(()) } else { fs::set_permissions(path, Permissions::from_mode(OWNER_ONLY)) }
 }
 
-/// Looks whether a file that is there, and its directory, which takes the companions, may be written. Errors: why not, in words.
+/// Looks whether a file that is there, and its directory, which takes the companions, may be written.
+///
+/// # Errors
+/// Why not, in words.
 pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
     let file = path.canonicalize()?;
     access(&file, Access::WRITE_OK)?;
@@ -141,8 +147,10 @@ pub(crate) fn has_unfinished_writes(path: &Path) -> io::Result<bool> {
     Ok(["-journal", "-wal"].iter().any(holds_some))
 }
 
-/// Looks what a file that is there holds, and whether it may be opened as a history. Errors: when it is something else or of a newer
-/// version, or cannot be read.
+/// Looks what a file that is there holds, and whether it may be opened as a history.
+///
+/// # Errors
+/// When it is something else or of a newer version, or cannot be read.
 pub(crate) fn check(path: &Path) -> Result<Contents, StoreError> {
     let failed = |source| StoreError::File { path: path.to_owned(), source };
     // Opening a pipe may wait for ever, and a device holds no history.

@@ -21,8 +21,11 @@ pub enum Found {
 }
 
 impl History {
-    /// The run that a word means: an id, the beginning of one, or a label, in this order; the label of several runs means the newest of
-    /// them. What begins several ids means none of them, and may be a label. Errors: those of the database.
+    /// The run that a word means: an id, the beginning of one, or a label, in this order; the label of several runs
+    /// means the newest of them. What begins several ids means none of them, and may be a label.
+    ///
+    /// # Errors
+    /// Those of the database.
     pub fn find(&self, word: &str) -> Result<Found, StoreError> {
         if let Some(run) = self.lines_where("id = ?1", &word.to_uppercase(), 1)?.pop() {
             return Ok(Found::Run(Box::new(run)));

@@ -110,7 +110,10 @@ const COLUMNS: &str = "id, started_ns, started_at, elapsed_ns, status, label, co
                        targets, cells, read_bytes_per_s, write_bytes_per_s";
 
 impl History {
-    /// The runs that a filter lets through, newest first. Errors: those of the database.
+    /// The runs that a filter lets through, newest first.
+    ///
+    /// # Errors
+    /// Those of the database.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunLine>, StoreError> {
         self.listed(filter).map_err(|source| self.failed(source))
     }
@@ -157,9 +160,12 @@ impl History {
         lines().map_err(|source| self.failed(source))
     }
 
-    /// Notes of every run whose process ended without a word that it was killed, and remembers those whose process no process here can see.
-    /// `proc` is where the kernel says which processes live. Where nothing can be written, this process alone knows it from then on.
-    /// Errors: those of the database; what it cannot note now is noted the next time.
+    /// Notes of every run whose process ended without a word that it was killed, and remembers those whose process no
+    /// process here can see. `proc` is where the kernel says which processes live. Where nothing can be written, this
+    /// process alone knows it from then on.
+    ///
+    /// # Errors
+    /// Those of the database; what it cannot note now is noted the next time.
     pub fn note_killed(&mut self, proc: &Path) -> Result<(), StoreError> {
         let held = || -> rusqlite::Result<Vec<(String, String)>> {
             let mut statement =

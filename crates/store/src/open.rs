@@ -43,21 +43,28 @@ pub struct History {
 }
 
 impl History {
-    /// Opens the history at `path`, or creates it, and its directory, for this user alone. Older tables become today's. Errors: when it is
-    /// something else or of a newer version, which stay as they are, or cannot be opened or created.
+    /// Opens the history at `path`, or creates it, and its directory, for this user alone. Older tables become today's.
+    ///
+    /// # Errors
+    /// When it is something else or of a newer version, which stay as they are, or cannot be opened or created.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_within(path, Patience::Long)
     }
 
-    /// As [`History::open`], and waits for others only so long, as for one who brings older tables up to date. Errors: likewise, and when
-    /// another process has it for longer.
+    /// As [`History::open`], and waits for others only so long, as for one who brings older tables up to date.
+    ///
+    /// # Errors
+    /// Likewise, and when another process has it for longer.
     pub fn open_within(path: &Path, patience: Patience) -> Result<Self, StoreError> {
         file::prepare(path)?;
         Self::connect(path, patience)
     }
 
-    /// Opens the history at `path` if there is one; an empty file is none. One that cannot be written is opened to be read. Errors: as for
-    /// [`History::open`], and when it can only be read and has the tables of an older version.
+    /// Opens the history at `path` if there is one; an empty file is none. One that cannot be written is opened to be
+    /// read.
+    ///
+    /// # Errors
+    /// As for [`History::open`], and when it can only be read and has the tables of an older version.
     pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
         if matches!(path.try_exists(), Ok(false)) {
             return Ok(None);
@@ -76,7 +83,10 @@ impl History {
         &self.path
     }
 
-    /// Sets how long to wait for other processes. Errors: those of the database.
+    /// Sets how long to wait for other processes.
+    ///
+    /// # Errors
+    /// Those of the database.
     pub fn wait(&mut self, patience: Patience) -> Result<(), StoreError> {
         self.connection.busy_timeout(patience.timeout()).map_err(|source| self.failed(source))?;
         self.patience = patience;
@@ -133,8 +143,10 @@ impl History {
         Ok(Self::over(connection, path, patience))
     }
 
-    /// Gives the room that is free in the file back to the filesystem. Errors: those of the database; the room is used by the next runs
-    /// then.
+    /// Gives the room that is free in the file back to the filesystem.
+    ///
+    /// # Errors
+    /// Those of the database; the room is used by the next runs then.
     pub(crate) fn give_back_room(&self) -> Result<(), StoreError> {
         give_back_room(&self.connection).map_err(|source| self.failed(source))
     }

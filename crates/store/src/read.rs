@@ -17,7 +17,10 @@ pub struct Kept {
 }
 
 impl History {
-    /// The Record of a run. Errors: those of the database; when the run is gone, or a document is damaged or of another schema.
+    /// The Record of a run.
+    ///
+    /// # Errors
+    /// Those of the database; when the run is gone, or a document is damaged or of another schema.
     pub fn record(&mut self, run: &RunLine) -> Result<Kept, StoreError> {
         let (document, cells, state) = self.documents(&run.id)?;
         let unreadable = |why: String| StoreError::Unreadable { id: run.id.clone(), why };

@@ -46,14 +46,19 @@ fn lasting_name(target: &Target) -> &str {
 }
 
 impl History {
-    /// Keeps the beginning of a run that `holder` measures. `record` holds what is known so far. Errors: those of the database, and a
-    /// Record that cannot be kept.
+    /// Keeps the beginning of a run that `holder` measures. `record` holds what is known so far.
+    ///
+    /// # Errors
+    /// Those of the database, and a Record that cannot be kept.
     pub fn begin(&mut self, record: &Record, holder: &Holder) -> Result<(), StoreError> {
         self.put(record, State::Running, Some(holder))
     }
 
-    /// Keeps the cells of a run that goes on, in place of what was kept of them. `record` is that of [`History::begin`]. Errors: those of
-    /// the database, and a cell that cannot be kept.
+    /// Keeps the cells of a run that goes on, in place of what was kept of them. `record` is that of
+    /// [`History::begin`].
+    ///
+    /// # Errors
+    /// Those of the database, and a cell that cannot be kept.
     pub fn save_cells(&mut self, record: &Record, cells: &[CellSoFar]) -> Result<(), StoreError> {
         let names = target_names(record);
         // All that takes time is done before other processes have to wait.
@@ -68,7 +73,10 @@ impl History {
         })
     }
 
-    /// Keeps a run that has ended, whether or not its beginning was kept. Errors: those of the database, and a Record that cannot be kept.
+    /// Keeps a run that has ended, whether or not its beginning was kept.
+    ///
+    /// # Errors
+    /// Those of the database, and a Record that cannot be kept.
     pub fn finish(&mut self, record: &Record) -> Result<(), StoreError> {
         self.put(record, State::of(record.status), None)?;
         // The documents of its cells were larger than that of the run. Who cannot give back their room leaves it to the next one.
@@ -77,8 +85,10 @@ impl History {
         self.wait(patience)
     }
 
-    /// Keeps a Record from elsewhere, unless there is a run of its id; whether there was none. Errors: those of the database, and a Record
-    /// that cannot be kept, such as one whose id is none of rdsk.
+    /// Keeps a Record from elsewhere, unless there is a run of its id; whether there was none.
+    ///
+    /// # Errors
+    /// Those of the database, and a Record that cannot be kept, such as one whose id is none of rdsk.
     pub fn add(&mut self, record: &Record) -> Result<bool, StoreError> {
         let is_id = |id: &str| {
             id.len() == ID_LETTERS

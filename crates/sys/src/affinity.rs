@@ -17,8 +17,10 @@ pub const MAX_CPUS: usize = 1 << 16;
 /// Processors of the first set that is asked for.
 const FIRST_CPUS: usize = 1024;
 
-/// Lets the calling thread run on the processor `cpu` only (counted from 0). Errors: `InvalidInput` for a number from [`MAX_CPUS`] on;
-/// `EINVAL` for a processor that does not exist or is not allowed.
+/// Lets the calling thread run on the processor `cpu` only (counted from 0).
+///
+/// # Errors
+/// `InvalidInput` for a number from [`MAX_CPUS`] on; `EINVAL` for a processor that does not exist or is not allowed.
 pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
     if cpu >= MAX_CPUS {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));

@@ -97,8 +97,11 @@ pub struct Context {
 unsafe impl Send for Context {}
 
 impl Context {
-    /// A context for `requests` requests in flight. Errors: those of io_setup(2): `EAGAIN` beyond `fs.aio-max-nr`, `ENOSYS` where the
-    /// kernel has no AIO, `EPERM` in sandboxes.
+    /// A context for `requests` requests in flight.
+    ///
+    /// # Errors
+    /// Those of io_setup(2): `EAGAIN` beyond `fs.aio-max-nr`, `ENOSYS` where the kernel has no AIO, `EPERM` in
+    /// sandboxes.
     pub fn new(requests: u32) -> io::Result<Self> {
         let mut id: libc::c_ulong = 0;
         // SAFETY: the call writes the id of the new context and nothing else.
@@ -121,9 +124,11 @@ impl Context {
     ///
     /// # Safety
     /// Each request's buffer must stay valid, and be used by nothing else, until its completion was reaped; so must each
-    /// request's place in memory until this returns: the kernel copies it, and writes into it. Errors: those of
-    /// io_submit(2), about the first request that was not accepted: `EAGAIN` when the context is full, `EINVAL` and `EBADF`
-    /// for a request that makes no sense.
+    /// request's place in memory until this returns: the kernel copies it, and writes into it.
+    ///
+    /// # Errors
+    /// Those of io_submit(2), about the first request that was not accepted: `EAGAIN` when the context is full,
+    /// `EINVAL` and `EBADF` for a request that makes no sense.
     #[inline]
     pub unsafe fn submit(&mut self, requests: &[*mut Request]) -> io::Result<usize> {
         let count = libc::c_long::try_from(requests.len()).unwrap_or(libc::c_long::MAX);
@@ -157,8 +162,11 @@ impl Context {
         taken
     }
 
-    /// Waits for `least` completions or until the time is over; appends them up to the capacity of `into`; returns how many. Errors: those
-    /// of io_getevents(2): `EINTR` when a signal came first.
+    /// Waits for `least` completions or until the time is over; appends them up to the capacity of `into`; returns how
+    /// many.
+    ///
+    /// # Errors
+    /// Those of io_getevents(2): `EINTR` when a signal came first.
     pub fn wait(&mut self, least: usize, most_ns: u32, into: &mut Vec<Completion>) -> io::Result<usize> {
         let room = into.capacity() - into.len();
         let most = libc::c_long::try_from(room).unwrap_or(libc::c_long::MAX);

@@ -16,8 +16,10 @@ pub type Entry<const K: usize, const V: usize> = ([u64; K], [u64; V]);
 
 /// All entries: each key, and its values summed over the processors, modulo 2⁶⁴.
 ///
-/// `K` are the 64-bit words of a key, `V` those of a value on one processor. Errors: `InvalidInput` for a map of another type or other
-/// sizes; those of bpf(2), and of the list of processors in `/sys`.
+/// `K` are the 64-bit words of a key, `V` those of a value on one processor.
+///
+/// # Errors
+/// `InvalidInput` for a map of another type or other sizes; those of bpf(2), and of the list of processors in `/sys`.
 pub fn per_cpu_entries<const K: usize, const V: usize>(map: impl AsFd) -> io::Result<Vec<Entry<K, V>>> {
     let map = map.as_fd();
     let info = info_of(map)?;
@@ -68,8 +70,10 @@ fn summed<const V: usize>(values: &[[u64; V]]) -> [u64; V] {
     })
 }
 
-/// The processors that this kernel may ever use; there are values for each of them. Errors: when the list in `/sys` cannot be read or
-/// understood.
+/// The processors that this kernel may ever use; there are values for each of them.
+///
+/// # Errors
+/// When the list in `/sys` cannot be read or understood.
 pub fn possible_processors() -> io::Result<usize> {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
     count_of(list.trim()).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))

@@ -57,11 +57,14 @@ pub fn page_size() -> u64 {
 
 /// Asks what the page cache holds of `len` bytes from `offset` (`len` 0: to the end of the file).
 ///
-/// A page counts when any of its bytes is in the range. Uses cachestat(2); where the kernel lacks it, a sandbox forbids it, or the file
-/// lies on an overlay, mincore(2), which needs a descriptor open for reading and knows only `cached`. Errors: those of the calls.
-/// `PermissionDenied` where the kernel would hide the answer: it shows the cache state only to those who own the file or may write it, and
-/// mincore(2) answers "all resident" to all others, which would be a false figure and is therefore not passed on. `FileTooLarge` where
-/// mincore(2) would have to examine more than [`MAX_MINCORE_BYTES`].
+/// A page counts when any of its bytes is in the range. Uses cachestat(2); where the kernel lacks it, a sandbox forbids
+/// it, or the file lies on an overlay, mincore(2), which needs a descriptor open for reading and knows only `cached`.
+///
+/// # Errors
+/// Those of the calls. `PermissionDenied` where the kernel would hide the answer: it shows the cache state only to
+/// those who own the file or may write it, and mincore(2) answers "all resident" to all others, which would be a false
+/// figure and is therefore not passed on. `FileTooLarge` where mincore(2) would have to examine more than
+/// [`MAX_MINCORE_BYTES`].
 pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> {
     let fd = fd.as_fd();
     match cachestat_call(fd, offset, len) {
@@ -74,9 +77,12 @@ pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> 
     }
 }
 
-/// The same by mincore(2) alone, which looks at the pages that a mapping of the file would have. On an overlay those are the pages of the
-/// file below; cachestat(2) looks at the overlay's own, of which there are none (0 of 256 written pages over tmpfs, Linux 6.18,
-/// 2026-11-26). Errors: as [`cachestat`].
+/// The same by mincore(2) alone, which looks at the pages that a mapping of the file would have. On an overlay those
+/// are the pages of the file below; cachestat(2) looks at the overlay's own, of which there are none (0 of 256 written
+/// pages over tmpfs, Linux 6.18, 2026-11-26).
+///
+/// # Errors
+/// As [`cachestat`].
 pub fn mapped(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> {
     let fd = fd.as_fd();
     if mincore_tells_the_truth(fd)? {
@@ -88,11 +94,14 @@ pub fn mapped(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> {
 
 /// Writes back `len` bytes from `offset` (`len` 0: to the end) and asks the kernel to drop their cached pages.
 ///
-/// The write-back covers the whole file, because a dirty page is not dropped. The kernel may keep pages: those only partly in the range,
-/// those that others map or lock, and, where the filesystem caches in large folios, the whole folio that extends beyond the range. On ext4
-/// of Linux 6.18 a 256 KiB write became one folio of 64 pages, and dropping its first 16 pages dropped none. Check with [`cachestat`]
-/// afterwards, or drop the whole file. Errors: those of fdatasync(2), except that the filesystem has none, and of posix_fadvise(2);
-/// `InvalidInput` when a range exceeds 2^63 bytes.
+/// The write-back covers the whole file, because a dirty page is not dropped. The kernel may keep pages: those only
+/// partly in the range, those that others map or lock, and, where the filesystem caches in large folios, the whole
+/// folio that extends beyond the range. On ext4 of Linux 6.18 a 256 KiB write became one folio of 64 pages, and
+/// dropping its first 16 pages dropped none. Check with [`cachestat`] afterwards, or drop the whole file.
+///
+/// # Errors
+/// Those of fdatasync(2), except that the filesystem has none, and of posix_fadvise(2); `InvalidInput` when a range
+/// exceeds 2^63 bytes.
 pub fn drop_cached(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     let fd = fd.as_fd();
     match rustix::fs::fdatasync(fd) {
@@ -104,10 +113,13 @@ pub fn drop_cached(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes back what is dirty in `len` bytes from `offset` (`len` 0: to the end) and asks the kernel to drop their cached pages. Unlike
-/// [`drop_cached`] it leaves the rest of the file and the disk's own cache as they are, and makes nothing stable; so it is for what others
-/// write. An overlay has no pages of its own to write back, so there it does all that [`drop_cached`] does. Errors: those of
-/// sync_file_range(2) and of posix_fadvise(2); `InvalidInput` when a range exceeds 2^63 bytes.
+/// Writes back what is dirty in `len` bytes from `offset` (`len` 0: to the end) and asks the kernel to drop their
+/// cached pages. Unlike [`drop_cached`] it leaves the rest of the file and the disk's own cache as they are, and makes
+/// nothing stable; so it is for what others write. An overlay has no pages of its own to write back, so there it does
+/// all that [`drop_cached`] does.
+///
+/// # Errors
+/// Those of sync_file_range(2) and of posix_fadvise(2); `InvalidInput` when a range exceeds 2^63 bytes.
 pub fn drop_cached_range(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     let fd = fd.as_fd();
     if mount_type::is_overlay(fd) {
@@ -122,8 +134,10 @@ pub fn drop_cached_range(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()>
     Ok(())
 }
 
-/// Writes back and drops everything the kernel caches of a block device (`BLKFLSBUF`). Errors: `EACCES` without `CAP_SYS_ADMIN`; `ENOTTY`
-/// when `fd` is no block device.
+/// Writes back and drops everything the kernel caches of a block device (`BLKFLSBUF`).
+///
+/// # Errors
+/// `EACCES` without `CAP_SYS_ADMIN`; `ENOTTY` when `fd` is no block device.
 pub fn drop_block_device(fd: impl AsFd) -> io::Result<()> {
     const BLKFLSBUF: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 97);
     // SAFETY: BLKFLSBUF takes no argument and touches no memory of this process.

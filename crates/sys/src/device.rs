@@ -9,14 +9,19 @@ use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};
 // The kernel defines it with size_t in the number, whatever it really returns.
 const BLKGETSIZE64: Opcode = opcode::read::<usize>(0x12, 114);
 
-/// Size of the device in bytes (`BLKGETSIZE64`). Errors: `ENOTTY` when `fd` is no block device.
+/// Size of the device in bytes (`BLKGETSIZE64`).
+///
+/// # Errors
+/// `ENOTTY` when `fd` is no block device.
 pub fn block_device_size(fd: impl AsFd) -> io::Result<u64> {
     // SAFETY: BLKGETSIZE64 writes one u64 through its argument, on every architecture.
     Ok(unsafe { ioctl(fd, Getter::<BLKGETSIZE64, u64>::new()) }?)
 }
 
-/// Smallest unit in bytes that the device addresses (`BLKSSZGET`): 512 or 4096 on nearly all. Errors: `ENOTTY` when `fd` is no block
-/// device.
+/// Smallest unit in bytes that the device addresses (`BLKSSZGET`): 512 or 4096 on nearly all.
+///
+/// # Errors
+/// `ENOTTY` when `fd` is no block device.
 pub fn logical_block_size(fd: impl AsFd) -> io::Result<u32> {
     Ok(rustix::fs::ioctl_blksszget(fd)?)
 }
@@ -35,8 +40,10 @@ pub struct LoopBacking {
     rest: [u64; 26],
 }
 
-/// The backing file of the open loop device (`LOOP_GET_STATUS64`). Errors: `ENXIO` when nothing is attached; `ENOTTY` when `fd` is no loop
-/// device.
+/// The backing file of the open loop device (`LOOP_GET_STATUS64`).
+///
+/// # Errors
+/// `ENXIO` when nothing is attached; `ENOTTY` when `fd` is no loop device.
 pub fn loop_backing(fd: impl AsFd) -> io::Result<LoopBacking> {
     // `_IO` numbers of include/uapi/linux/loop.h carry no size.
     const LOOP_GET_STATUS64: Opcode = 0x4c05;
@@ -83,8 +90,10 @@ impl Zone {
     }
 }
 
-/// Bytes that the zones of the open zoned device hold (`BLKREPORTZONE`). Errors: `ENOTTY` or `EOPNOTSUPP` when `fd` is no zoned block
-/// device.
+/// Bytes that the zones of the open zoned device hold (`BLKREPORTZONE`).
+///
+/// # Errors
+/// `ENOTTY` or `EOPNOTSUPP` when `fd` is no zoned block device.
 pub fn zone_written_bytes(fd: impl AsFd) -> io::Result<u64> {
     /// The number has the size of the head alone.
     const BLKREPORTZONE: Opcode = opcode::read_write::<[u64; 2]>(0x12, 130);

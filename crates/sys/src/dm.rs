@@ -81,15 +81,19 @@ struct Header {
     data: [u8; 7],
 }
 
-/// Opens the control node below `dev` (`/dev`) for reading, which is enough for queries. Errors: those of open(2): the node is missing
-/// without device mapper, and only root may open it.
+/// Opens the control node below `dev` (`/dev`) for reading, which is enough for queries.
+///
+/// # Errors
+/// Those of open(2): the node is missing without device mapper, and only root may open it.
 pub fn open_control(dev: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     rustix::fs::open(dev.join("mapper/control"), flags, Mode::empty())
 }
 
-/// Asks device mapper, through its open control node, about the device with this number. Needs CAP_SYS_ADMIN. Errors: `EACCES` without the
-/// right; `ENXIO` when there is no such device; `InvalidData` for an answer that is none.
+/// Asks device mapper, through its open control node, about the device with this number. Needs CAP_SYS_ADMIN.
+///
+/// # Errors
+/// `EACCES` without the right; `ENXIO` when there is no such device; `InvalidData` for an answer that is none.
 pub fn lines(control: impl AsFd, number: DeviceNumber, question: DmQuestion) -> io::Result<Vec<DmLine>> {
     let mut bytes = FIRST_BYTES;
     while bytes <= MAX_BYTES {
@@ -106,9 +110,11 @@ pub fn lines(control: impl AsFd, number: DeviceNumber, question: DmQuestion) -> 
     Err(io::Error::new(io::ErrorKind::InvalidData, "the table is too long"))
 }
 
-/// How often the device with this number is open (`dmsetup info`): each open file of a process counts once, whatever descriptors and
-/// mappings it has, and so does each mount, swap space, server and device on it. Needs CAP_SYS_ADMIN. Errors: `EACCES` without the right;
-/// `ENXIO` when there is no such device.
+/// How often the device with this number is open (`dmsetup info`): each open file of a process counts once, whatever
+/// descriptors and mappings it has, and so does each mount, swap space, server and device on it. Needs CAP_SYS_ADMIN.
+///
+/// # Errors
+/// `EACCES` without the right; `ENXIO` when there is no such device.
 pub fn open_count(control: impl AsFd, number: DeviceNumber) -> io::Result<u32> {
     let mut buffer = Buffer::new(HEADER_BYTES, number, DM_DEV_STATUS, 0);
     // SAFETY: as above; this command returns a header and nothing behind it.

@@ -47,9 +47,12 @@ pub enum Flush {
     Never,
 }
 
-/// Lists the extents that touch `len` bytes from `offset` (`len` 0: to the end), ascending. The first and the last may reach beyond the
-/// span. Errors: `EOPNOTSUPP` or `ENOTTY` where the filesystem reports no extents (tmpfs, block devices); `InvalidData` when the filesystem
-/// makes no progress or has more than [`MAX_EXTENTS`] extents there.
+/// Lists the extents that touch `len` bytes from `offset` (`len` 0: to the end), ascending. The first and the last may
+/// reach beyond the span.
+///
+/// # Errors
+/// `EOPNOTSUPP` or `ENOTTY` where the filesystem reports no extents (tmpfs, block devices); `InvalidData` when the
+/// filesystem makes no progress or has more than [`MAX_EXTENTS`] extents there.
 pub fn extents(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> io::Result<Vec<Extent>> {
     let fd = fd.as_fd();
     let end = if len == 0 { u64::MAX } else { offset.saturating_add(len) };

@@ -31,8 +31,11 @@ pub enum FlagSupport {
     },
 }
 
-/// Reads up to `buffer.len()` bytes at `offset`; returns the bytes read, 0 at the end of the file. Errors: those of preadv2(2): among them
-/// `EAGAIN` with NOWAIT, `EOPNOTSUPP` for a flag the file does not support, `EINVAL` for a direct read that is not aligned, `EINTR`.
+/// Reads up to `buffer.len()` bytes at `offset`; returns the bytes read, 0 at the end of the file.
+///
+/// # Errors
+/// Those of preadv2(2): among them `EAGAIN` with NOWAIT, `EOPNOTSUPP` for a flag the file does not support, `EINVAL`
+/// for a direct read that is not aligned, `EINTR`.
 #[inline]
 pub fn pread2(fd: impl AsFd, buffer: &mut [u8], offset: u64, flags: Flags) -> io::Result<usize> {
     if flags.is_empty() {
@@ -41,8 +44,11 @@ pub fn pread2(fd: impl AsFd, buffer: &mut [u8], offset: u64, flags: Flags) -> io
     Ok(rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, flags)?)
 }
 
-/// Writes up to `buffer.len()` bytes at `offset`; returns the bytes written. Errors: those of pwritev2(2): among them `EAGAIN` with NOWAIT,
-/// `EOPNOTSUPP` for a flag the file does not support, `EINVAL` for a direct write that is not aligned, `ENOSPC`, `EINTR`.
+/// Writes up to `buffer.len()` bytes at `offset`; returns the bytes written.
+///
+/// # Errors
+/// Those of pwritev2(2): among them `EAGAIN` with NOWAIT, `EOPNOTSUPP` for a flag the file does not support, `EINVAL`
+/// for a direct write that is not aligned, `ENOSPC`, `EINTR`.
 #[inline]
 pub fn pwrite2(fd: impl AsFd, buffer: &[u8], offset: u64, flags: Flags) -> io::Result<usize> {
     if flags.is_empty() {
@@ -51,7 +57,10 @@ pub fn pwrite2(fd: impl AsFd, buffer: &[u8], offset: u64, flags: Flags) -> io::R
     Ok(rustix::io::pwritev2(fd, &[IoSlice::new(buffer)], offset, flags)?)
 }
 
-/// Closes a descriptor. Errors: what the kernel says: a filesystem may report here that an earlier write failed. The descriptor is closed
+/// Closes a descriptor.
+///
+/// # Errors
+/// What the kernel says: a filesystem may report here that an earlier write failed. The descriptor is closed
 /// nevertheless.
 pub fn close(fd: OwnedFd) -> io::Result<()> {
     // SAFETY: the descriptor was owned here and is given up; nothing else knows its number.
@@ -74,8 +83,12 @@ pub enum WriteOut {
     Wait,
 }
 
-/// Writes out `len` bytes from `offset` (`len` 0: to the end), without metadata and without flushing the device's cache. Errors: those of
-/// sync_file_range(2): among them `EIO` for a write that failed, `ESPIPE` for what is no file and no block device.
+/// Writes out `len` bytes from `offset` (`len` 0: to the end), without metadata and without flushing the device's
+/// cache.
+///
+/// # Errors
+/// Those of sync_file_range(2): among them `EIO` for a write that failed, `ESPIPE` for what is no file and no block
+/// device.
 pub fn write_out(fd: impl AsFd, offset: u64, len: u64, part: WriteOut) -> io::Result<()> {
     let flags = match part {
         WriteOut::Start => libc::SYNC_FILE_RANGE_WRITE,

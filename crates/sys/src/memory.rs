@@ -38,8 +38,11 @@ pub struct SharedWords {
 }
 
 impl SharedWords {
-    /// Maps the first `count` words of a file that is as long. A file that becomes shorter ends the process (SIGBUS) when what is gone is
-    /// read; arrays of BPF never do. Errors: as [`Mapping::new`].
+    /// Maps the first `count` words of a file that is as long. A file that becomes shorter ends the process (SIGBUS)
+    /// when what is gone is read; arrays of BPF never do.
+    ///
+    /// # Errors
+    /// As [`Mapping::new`].
     pub fn new(fd: impl AsFd, count: usize) -> io::Result<Self> {
         let length = count.checked_mul(size_of::<AtomicU64>());
         let length = length.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -66,8 +69,10 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Shares the first `length` bytes of an open file, of which no byte is touched. Errors: as mmap(2): `EACCES` when `fd` is not open for
-    /// reading and writing, `EINVAL` for a length of 0.
+    /// Shares the first `length` bytes of an open file, of which no byte is touched.
+    ///
+    /// # Errors
+    /// As mmap(2): `EACCES` when `fd` is not open for reading and writing, `EINVAL` for a length of 0.
     pub fn new(fd: impl AsFd, length: usize) -> io::Result<Self> {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the place, so no other mapping is replaced.

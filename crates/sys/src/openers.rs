@@ -11,10 +11,12 @@ use std::os::fd::{AsFd, AsRawFd as _};
 /// Whether any process has the regular file open for writing, the kernel itself included: its servers for other hosts, process
 /// accounting, a file below a device. `fd` must be open for reading only, and no writer may be this process.
 ///
-/// A read lease is only given while no process can write (fcntl(2), "Leases"). It is given back at once; who opens the file for writing in
-/// between waits for that. Clients of file servers refuse leases by rules of their own, so that `true` holds on local filesystems only;
-/// `false` holds, for this machine, on all. Errors: `EACCES` for the file of another user, `EINVAL` where there are no leases, and others
-/// of fcntl(2).
+/// A read lease is only given while no process can write (fcntl(2), "Leases"). It is given back at once; who opens the
+/// file for writing in between waits for that. Clients of file servers refuse leases by rules of their own, so that
+/// `true` holds on local filesystems only; `false` holds, for this machine, on all.
+///
+/// # Errors
+/// `EACCES` for the file of another user, `EINVAL` where there are no leases, and others of fcntl(2).
 pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
     is_lease_refused(fd, libc::F_RDLCK)
 }
@@ -22,8 +24,11 @@ pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
 /// Whether the regular file is open anywhere else, for reading too: in a process, in a descriptor on its way through a socket, in a ring of
 /// `io_uring`, or in the kernel. Names for the file (`O_PATH`) do not count. `fd` must be open for reading only.
 ///
-/// A write lease is only given while no other program has the file open (fcntl(2), "Leases"). It is given back at once, as that of
-/// [`has_writers`] is. Errors: those of [`has_writers`].
+/// A write lease is only given while no other program has the file open (fcntl(2), "Leases"). It is given back at once,
+/// as that of [`has_writers`] is.
+///
+/// # Errors
+/// Those of [`has_writers`].
 pub fn is_open_elsewhere(fd: impl AsFd) -> io::Result<bool> {
     is_lease_refused(fd, libc::F_WRLCK)
 }
@@ -52,8 +57,10 @@ fn is_lease_refused(fd: impl AsFd, kind: i32) -> io::Result<bool> {
 /// Whether any process but this one has locked a part of the file with fcntl(2), on this host or on another one that shares the
 /// filesystem: NFS, Ceph, GFS2, OCFS2 and FUSE ask their server or cluster. Nothing is locked, except on SMB, whose clients can only try.
 ///
-/// Closing `fd` gives back locks of this process on the file, if it has any (fcntl(2)). Errors: those of fcntl(2): `ENOLCK` where there is
-/// no process to ask.
+/// Closing `fd` gives back locks of this process on the file, if it has any (fcntl(2)).
+///
+/// # Errors
+/// Those of fcntl(2): `ENOLCK` where there is no process to ask.
 pub fn is_locked_by_others(fd: impl AsFd) -> io::Result<bool> {
     // SAFETY: the structure is made of integers, of which all bits may be zero; so it stands for the whole file, from its beginning.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
@@ -66,16 +73,22 @@ pub fn is_locked_by_others(fd: impl AsFd) -> io::Result<bool> {
     Ok(i32::from(lock.l_type) != libc::F_UNLCK)
 }
 
-/// Whether two descriptors, of one process or of two, are one open file (`KCMP_FILE`), as those of dup(2) and fork(2) are. Errors: as
-/// [`same_open_files`], and `EBADF`.
+/// Whether two descriptors, of one process or of two, are one open file (`KCMP_FILE`), as those of dup(2) and fork(2)
+/// are.
+///
+/// # Errors
+/// As [`same_open_files`], and `EBADF`.
 pub fn same_open_file((process, fd): (i32, u32), (other, other_fd): (i32, u32)) -> io::Result<bool> {
     // include/uapi/linux/kcmp.h
     const KCMP_FILE: i32 = 0;
     kcmp(process, other, KCMP_FILE, (fd, other_fd))
 }
 
-/// Whether two threads, of one process or of two, have the same table of open files (`KCMP_FILES`). One that has ended has none, which is
-/// no table of a thread that has not. Errors: those of kcmp(2): `EPERM`, `ESRCH`, and `ENOSYS` where the kernel was built without it.
+/// Whether two threads, of one process or of two, have the same table of open files (`KCMP_FILES`). One that has ended
+/// has none, which is no table of a thread that has not.
+///
+/// # Errors
+/// Those of kcmp(2): `EPERM`, `ESRCH`, and `ENOSYS` where the kernel was built without it.
 pub fn same_open_files(thread: i32, other: i32) -> io::Result<bool> {
     // include/uapi/linux/kcmp.h
     const KCMP_FILES: i32 = 2;

@@ -73,9 +73,11 @@ pub fn ignored_broken_pipes() -> bool {
     IGNORES_PIPE.load(Ordering::Relaxed)
 }
 
-/// Makes reads and writes of the standard descriptors that were closed at the start fail with `EBADF`, as the caller of the program meant
-/// it. They stay taken, so that no file that is opened later becomes standard output. Errors: those of open(2) and dup2(2); the others may
-/// then be as the runtime left them.
+/// Makes reads and writes of the standard descriptors that were closed at the start fail with `EBADF`, as the caller of
+/// the program meant it. They stay taken, so that no file that is opened later becomes standard output.
+///
+/// # Errors
+/// Those of open(2) and dup2(2); the others may then be as the runtime left them.
 pub fn restore_closed() -> io::Result<()> {
     for standard in [Standard::Input, Standard::Output, Standard::Error] {
         if was_closed(standard) {
@@ -85,8 +87,11 @@ pub fn restore_closed() -> io::Result<()> {
     Ok(())
 }
 
-/// Takes what a standard descriptor leads to, as an open file with one owner. The descriptor fails from then on as one that was closed at
-/// the start. Errors: `EBADF` if it was closed at the start; else those of dup(2) and open(2).
+/// Takes what a standard descriptor leads to, as an open file with one owner. The descriptor fails from then on as one
+/// that was closed at the start.
+///
+/// # Errors
+/// `EBADF` if it was closed at the start; else those of dup(2) and open(2).
 pub fn take(standard: Standard) -> io::Result<OwnedFd> {
     if was_closed(standard) {
         return Err(io::Error::from_raw_os_error(libc::EBADF));

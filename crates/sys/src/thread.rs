@@ -4,9 +4,12 @@
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-/// Starts a thread whose table of open files is its own, and empty (Linux 5.9; before, it shares the process's). It keeps nothing open, so
-/// that the last close of a file stays the last; and where no other thread shares the table of the first one, the kernel takes no lock and
-/// no reference for each of its system calls. Errors: when no thread can be started.
+/// Starts a thread whose table of open files is its own, and empty (Linux 5.9; before, it shares the process's). It
+/// keeps nothing open, so that the last close of a file stays the last; and where no other thread shares the table of
+/// the first one, the kernel takes no lock and no reference for each of its system calls.
+///
+/// # Errors
+/// When no thread can be started.
 pub fn spawn_without_files(
     builder: Builder,
     act: impl FnOnce() + Send + 'static,

@@ -15,15 +15,21 @@ pub struct Usage {
 
 /// Usage of the whole process (`RUSAGE_SELF`), all threads, those that have ended included.
 ///
-/// io_uring worker threads are included, because the kernel creates them in the thread group of the process (`create_io_thread` in
-/// kernel/fork.c clones with `CLONE_THREAD`). A kernel thread that polls a submission queue (`IORING_SETUP_SQPOLL`) is made the same way.
-/// Work that the kernel does in its own threads (write-back, interrupts) is in no process's usage. Errors: those of getrusage(2), which has
-/// none for valid arguments.
+/// io_uring worker threads are included, because the kernel creates them in the thread group of the process
+/// (`create_io_thread` in kernel/fork.c clones with `CLONE_THREAD`). A kernel thread that polls a submission queue
+/// (`IORING_SETUP_SQPOLL`) is made the same way. Work that the kernel does in its own threads (write-back, interrupts)
+/// is in no process's usage.
+///
+/// # Errors
+/// Those of getrusage(2), which has none for valid arguments.
 pub fn process_usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_SELF)
 }
 
-/// Usage of all children that have ended and were waited for, with theirs (`RUSAGE_CHILDREN`). Errors: as [`process_usage`].
+/// Usage of all children that have ended and were waited for, with theirs (`RUSAGE_CHILDREN`).
+///
+/// # Errors
+/// As [`process_usage`].
 pub fn children_usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_CHILDREN)
 }

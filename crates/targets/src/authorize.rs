@@ -11,8 +11,10 @@ use rdsk_units::printable;
 
 const NAME_ANOTHER: &str = "measure reads, or name an unused device";
 
-/// Decides. Reading is always allowed; for a directory, `Write` asks whether a test file may be created in it. Errors: the refusal, with
-/// what uses the target and what would allow the write, if anything would.
+/// Decides. Reading is always allowed; for a directory, `Write` asks whether a test file may be created in it.
+///
+/// # Errors
+/// The refusal, with what uses the target and what would allow the write, if anything would.
 pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -> Result<(), Refusal> {
     if access == Access::Read {
         return Ok(());

@@ -109,8 +109,10 @@ impl Expected {
 /// So long the kernel may still list a disk that it is removing.
 pub const REMOVAL_TAKES: Duration = Duration::from_secs(2);
 
-/// Claims a target. For writing it is examined again here, because it may have changed in the meantime. Errors: the refusal; or if the
-/// target is a directory, has changed since it was examined, or cannot be opened for reading.
+/// Claims a target. For writing it is examined again here, because it may have changed in the meantime.
+///
+/// # Errors
+/// The refusal; or if the target is a directory, has changed since it was examined, or cannot be opened for reading.
 pub fn claim(
     mut examined: Examined,
     access: Access,
@@ -256,14 +258,20 @@ impl Claim {
         Ok(fd)
     }
 
-    /// Judges again whether what `fd` has open for writing may be written: this process has not run for a while, and who came in the
-    /// meantime found nothing in the way. Errors: the refusal, or [`TargetError::Changed`].
+    /// Judges again whether what `fd` has open for writing may be written: this process has not run for a while, and
+    /// who came in the meantime found nothing in the way.
+    ///
+    /// # Errors
+    /// The refusal, or [`TargetError::Changed`].
     pub fn judge_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
         self.judge_written(fd, Written::Maybe)
     }
 
-    /// The same of a device to which a part of what the user copies was written: a label on it may be that of the copy, and none counts.
-    /// Errors: as [`Claim::judge_again`].
+    /// The same of a device to which a part of what the user copies was written: a label on it may be that of the copy,
+    /// and none counts.
+    ///
+    /// # Errors
+    /// As [`Claim::judge_again`].
     pub fn judge_copied_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
         self.judge_written(fd, Written::Copied)
     }

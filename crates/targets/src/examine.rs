@@ -35,9 +35,12 @@ pub(crate) enum Hold {
     Ours,
 }
 
-/// Examines `name`: a directory, a regular file or a block device, or a symlink to one; `sim:` names a simulated target. A word that is not
-/// an existing path may be an identity of a device, or a tag of mount(8) such as `PARTUUID=`. Errors: if there is no such thing, it may not
-/// be examined, it is none of the three, or it is empty.
+/// Examines `name`: a directory, a regular file or a block device, or a symlink to one; `sim:` names a simulated
+/// target. A word that is not an existing path may be an identity of a device, or a tag of mount(8) such as
+/// `PARTUUID=`.
+///
+/// # Errors
+/// If there is no such thing, it may not be examined, it is none of the three, or it is empty.
 pub fn examine(name: &str, roots: &Roots) -> Result<Examined, TargetError> {
     if let Some(simulated) = name.strip_prefix(SIM_PREFIX) {
         return simulated::examine(name, simulated);

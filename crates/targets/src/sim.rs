@@ -20,8 +20,10 @@ pub struct Simulated {
     pub lun: usize,
 }
 
-/// The system of a name without the prefix: a built-in one, or a file if it contains a slash or ends in `.toml`. Errors: if there is no
-/// such system or file, or its text does not describe a system: with line, key and reason.
+/// The system of a name without the prefix: a built-in one, or a file if it contains a slash or ends in `.toml`.
+///
+/// # Errors
+/// If there is no such system or file, or its text does not describe a system: with line, key and reason.
 pub fn load_system(name: &str) -> Result<System, TargetError> {
     let shown = rdsk_units::printable(name);
     let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml");
@@ -38,8 +40,11 @@ pub fn load_system(name: &str) -> Result<System, TargetError> {
     rdsk_disk::parse(name, &text).map_err(wrong)
 }
 
-/// The names of all LUNs of a simulated target if the name has no LUN: `sim:tms-ramsan-2` is `sim:tms-ramsan-2/0` and `/1`. Every other
-/// name stays as it is. Errors: as [`load_system`].
+/// The names of all LUNs of a simulated target if the name has no LUN: `sim:tms-ramsan-2` is `sim:tms-ramsan-2/0` and
+/// `/1`. Every other name stays as it is.
+///
+/// # Errors
+/// As [`load_system`].
 pub fn each_lun(name: &str) -> Result<Vec<String>, TargetError> {
     let Some(rest) = name.strip_prefix(SIM_PREFIX) else { return Ok(vec![name.to_owned()]) };
     let (system, lun) = split(rest);

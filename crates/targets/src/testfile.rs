@@ -41,10 +41,12 @@ pub struct TestFileOptions {
     pub stop: StopFlag,
 }
 
-/// The size in bytes of each of `files` test files that share the space of a directory, from what was examined: a tenth of the filesystem
-/// stays free, at most 16 GiB. An adaptive one may end up smaller on a slow disk, and leaves room for what overwriting it takes; whether
-/// there is room for that beside one of a given size, [`crate::check_growth`] says. Errors: [`TargetError::TooLarge`] if they do not fit;
-/// if `directory` is not a directory.
+/// The size in bytes of each of `files` test files that share the space of a directory, from what was examined: a tenth
+/// of the filesystem stays free, at most 16 GiB. An adaptive one may end up smaller on a slow disk, and leaves room for
+/// what overwriting it takes; whether there is room for that beside one of a given size, [`crate::check_growth`] says.
+///
+/// # Errors
+/// [`TargetError::TooLarge`] if they do not fit; if `directory` is not a directory.
 pub fn plan_test_file(
     directory: &Examined,
     size: TestFileSize,
@@ -71,10 +73,12 @@ pub fn share_space(left: &Examined, right: &Examined) -> bool {
     }
 }
 
-/// Creates a test file in a directory and claims it for writing. The file is removed when the Claim is dropped, and on every error. The
-/// directory is examined again first: others, or our last test file, may have used up its space. Errors: the refusal of the directory, also
-/// of one that turns out to be in memory; too little space, before or while writing; [`TargetError::Interrupted`];
-/// [`TargetError::NotWritten`] if the filesystem still kept holes; an I/O error.
+/// Creates a test file in a directory and claims it for writing. The file is removed when the Claim is dropped, and on
+/// every error. The directory is examined again first: others, or our last test file, may have used up its space.
+///
+/// # Errors
+/// The refusal of the directory, also of one that turns out to be in memory; too little space, before or while writing;
+/// [`TargetError::Interrupted`]; [`TargetError::NotWritten`] if the filesystem still kept holes; an I/O error.
 pub fn create_test_file(
     directory: &Examined,
     options: &TestFileOptions,

@@ -47,7 +47,10 @@ impl Witness {
         Some(Self { target, handle })
     }
 
-    /// Opens it for reading. Errors: those of open(2).
+    /// Opens it for reading.
+    ///
+    /// # Errors
+    /// Those of open(2).
     pub fn open(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         Ok(rustix::fs::open(link_of(&self.handle), flags, Mode::empty())?)

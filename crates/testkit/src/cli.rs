@@ -68,13 +68,18 @@ fn heed_interrupts() {
     });
 }
 
-/// Runs the command to its end, or kills it and everything that it started after `timeout`. Panics: when the program cannot be started.
+/// Runs the command to its end, or kills it and everything that it started after `timeout`.
+///
+/// # Panics
+/// When the program cannot be started.
 pub fn run(command: Command, timeout: Duration) -> Run {
     start(command).finish(timeout)
 }
 
-/// Starts the command, for tests that do something while it runs. Standard input is empty, and both outputs are kept. Panics: when the
-/// program cannot be started.
+/// Starts the command, for tests that do something while it runs. Standard input is empty, and both outputs are kept.
+///
+/// # Panics
+/// When the program cannot be started.
 pub fn start(mut command: Command) -> Running {
     let text = format!("{command:?}");
     let document = document_of(&command).map(|file| (state_of(&file), file));
@@ -115,8 +120,10 @@ impl Running {
         self.ends_within(Duration::ZERO)
     }
 
-    /// Waits for its end, or kills it `timeout` after its start. Panics: if a document that it wrote does not keep its schema, or the
-    /// kernel reports that it is not our child.
+    /// Waits for its end, or kills it `timeout` after its start.
+    ///
+    /// # Panics
+    /// If a document that it wrote does not keep its schema, or the kernel reports that it is not our child.
     pub fn finish(mut self, timeout: Duration) -> Run {
         let hung = !self.ends_within(timeout);
         let elapsed = self.started.elapsed();
@@ -176,12 +183,18 @@ impl Drop for Running {
     }
 }
 
-/// Sends a signal to the process `pid`. Errors: `ESRCH` when it has ended; `EINVAL` for the number 0.
+/// Sends a signal to the process `pid`.
+///
+/// # Errors
+/// `ESRCH` when it has ended; `EINVAL` for the number 0.
 pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     Ok(rustix::process::kill_process(pid_of(pid)?, signal)?)
 }
 
-/// Parses standard output as one JSON document. Panics: if it is not one; the message holds all output of the program.
+/// Parses standard output as one JSON document.
+///
+/// # Panics
+/// If it is not one; the message holds all output of the program.
 pub fn json(run: &Run) -> serde_json::Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| {
         panic!(

@@ -102,8 +102,10 @@ impl Builder {
         self
     }
 
-    /// Makes the disk and mounts the file system with its file. Errors: if the capacity is 0, not a multiple of 512 or larger than the
-    /// model's; errors of mounting.
+    /// Makes the disk and mounts the file system with its file.
+    ///
+    /// # Errors
+    /// If the capacity is 0, not a multiple of 512 or larger than the model's; errors of mounting.
     pub fn mount(self) -> io::Result<FuseDisk> {
         let most_bytes = self.model.capacity_bytes();
         let capacity_bytes = self.capacity_bytes.or(most_bytes).unwrap_or(DEFAULT_BYTES);
@@ -149,7 +151,10 @@ impl FuseDisk {
         self.disk().queue.cpu()
     }
 
-    /// A loop device over the file, with direct I/O. It keeps the disk alive. Errors: those of losetup.
+    /// A loop device over the file, with direct I/O. It keeps the disk alive.
+    ///
+    /// # Errors
+    /// Those of losetup.
     pub fn loop_device(&self) -> io::Result<LoopDevice> {
         let below: Arc<Mounted> = Arc::clone(&self.mounted);
         LoopDevice::builder().over(self.file()).direct_io(DirectIo::On).keep_until_drop(below).create()

@@ -44,8 +44,10 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Starts it. `test` is the name of a test of this program that is `#[ignore]`d and calls [`hold`]. Panics: if it does not hold the
-    /// object.
+    /// Starts it. `test` is the name of a test of this program that is `#[ignore]`d and calls [`hold`].
+    ///
+    /// # Panics
+    /// If it does not hold the object.
     pub fn start(test: &str, how: Hold, path: &Path) -> Self {
         let program = std::env::current_exe().expect("a test knows its program");
         let mut child = Command::new(program)
@@ -77,8 +79,11 @@ impl Drop for Holder {
     }
 }
 
-/// The body of the test that holds: it holds the object that the environment names, reports it, and waits for the end of its input. Without
-/// a name it does nothing, so that `--ignored` alone passes. Panics: if the object cannot be held.
+/// The body of the test that holds: it holds the object that the environment names, reports it, and waits for the end
+/// of its input. Without a name it does nothing, so that `--ignored` alone passes.
+///
+/// # Panics
+/// If the object cannot be held.
 pub fn hold() {
     let (Ok(how), Some(what)) = (std::env::var(HOW_VARIABLE), std::env::var_os(WHAT_VARIABLE)) else {
         return;
@@ -137,7 +142,10 @@ fn unmount(point: &Path) {
     std::fs::remove_dir(point).expect("it is empty");
 }
 
-/// Whether the kernel mounts EROFS from files, and lets this process do it. Errors: why not, in a few words.
+/// Whether the kernel mounts EROFS from files, and lets this process do it.
+///
+/// # Errors
+/// Why not, in a few words.
 pub(crate) fn probe_images() -> Result<(), String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
     let image = scratch.path().join("image");
@@ -148,7 +156,10 @@ pub(crate) fn probe_images() -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file of this size that begins with an image of EROFS: one block with an empty directory. Panics: if it cannot be written.
+/// Writes a file of this size that begins with an image of EROFS: one block with an empty directory.
+///
+/// # Panics
+/// If it cannot be written.
 pub fn write_image(path: &Path, size_bytes: u64) {
     // fs/erofs/erofs_fs.h. The superblock: magic number, block size as a power of two, number of the root directory in units of 32
     // bytes, count of inodes and blocks. The directory: a compact inode with its data behind it, type and permissions, two links, 27

@@ -99,7 +99,10 @@ impl Builder {
         self
     }
 
-    /// Makes the device. Errors: those of making the file, or what losetup said.
+    /// Makes the device.
+    ///
+    /// # Errors
+    /// Those of making the file, or what losetup said.
     pub fn create(self) -> io::Result<LoopDevice> {
         let memory = Path::new("/dev/shm");
         let fits = |free: rustix::fs::StatVfs| free.f_bavail * free.f_frsize >= self.size;
@@ -192,14 +195,19 @@ impl LoopDevice {
         &self.major_minor
     }
 
-    /// Sets the length of the backing file without telling the device, so that I/O beyond it fails with `EIO`. Errors: those of
-    /// ftruncate(2).
+    /// Sets the length of the backing file without telling the device, so that I/O beyond it fails with `EIO`.
+    ///
+    /// # Errors
+    /// Those of ftruncate(2).
     pub fn truncate_backing(&self, len: u64) -> io::Result<()> {
         OpenOptions::new().write(true).open(&self.backing)?.set_len(len)
     }
 
-    /// A hash of the whole content of the device, read past the page cache. Equal content has equal hashes within one build of the tests;
-    /// the number itself has no meaning. Errors: those of reading the device.
+    /// A hash of the whole content of the device, read past the page cache. Equal content has equal hashes within one
+    /// build of the tests; the number itself has no meaning.
+    ///
+    /// # Errors
+    /// Those of reading the device.
     pub fn content_hash(&self) -> io::Result<u64> {
         let direct = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).expect("O_DIRECT is a small flag");
         let device = OpenOptions::new().read(true).custom_flags(direct).open(&self.path)?;
@@ -219,22 +227,34 @@ impl LoopDevice {
         Ok(hasher.finish())
     }
 
-    /// Creates an ext4 filesystem on the whole device. Errors: what mkfs.ext4 said.
+    /// Creates an ext4 filesystem on the whole device.
+    ///
+    /// # Errors
+    /// What mkfs.ext4 said.
     pub fn mkfs_ext4(&self, label: &str) -> io::Result<()> {
         mkfs_ext4(&self.path, label)
     }
 
-    /// Creates an XFS filesystem on the whole device, which must have at least 300 MiB. Errors: what mkfs.xfs said.
+    /// Creates an XFS filesystem on the whole device, which must have at least 300 MiB.
+    ///
+    /// # Errors
+    /// What mkfs.xfs said.
     pub fn mkfs_xfs(&self, label: &str) -> io::Result<()> {
         output_of(Command::new("mkfs.xfs").args(["-q", "-f", "-L", label]).arg(&self.path)).map(drop)
     }
 
-    /// Mounts the filesystem of the whole device on a directory of its own. Errors: what mount said.
+    /// Mounts the filesystem of the whole device on a directory of its own.
+    ///
+    /// # Errors
+    /// What mount said.
     pub fn mount(&self) -> io::Result<Mount<'_>> {
         self.mount_node(&self.path)
     }
 
-    /// Mounts the filesystem of `node`, a partition of this device, on a directory of its own. Errors: what mount said.
+    /// Mounts the filesystem of `node`, a partition of this device, on a directory of its own.
+    ///
+    /// # Errors
+    /// What mount said.
     pub fn mount_node(&self, node: &Path) -> io::Result<Mount<'_>> {
         // Not a TempDir: that would remove what is inside, and inside is the mounted filesystem.
         let directory = tempfile::Builder::new().prefix("rdsk-mount-").tempdir()?.keep();
@@ -245,8 +265,10 @@ impl LoopDevice {
         Ok(Mount { directory, device: PhantomData })
     }
 
-    /// Writes a GUID partition table with two equal partitions, makes the kernel know them, and returns their nodes. Errors: what sfdisk or
-    /// partx said; `TimedOut` when the nodes do not appear.
+    /// Writes a GUID partition table with two equal partitions, makes the kernel know them, and returns their nodes.
+    ///
+    /// # Errors
+    /// What sfdisk or partx said; `TimedOut` when the nodes do not appear.
     pub fn partition_gpt(&self) -> io::Result<Vec<PathBuf>> {
         let size = rdsk_sys::device::block_device_size(&File::open(&self.path)?)?;
         // They begin at 1 MiB and end 1 MiB before the end.
@@ -258,8 +280,10 @@ impl LoopDevice {
         self.add_partition_nodes()
     }
 
-    /// Makes the kernel read the two partitions of the device's table, and returns their nodes. Errors: what partx said; `TimedOut` when
-    /// the nodes do not appear.
+    /// Makes the kernel read the two partitions of the device's table, and returns their nodes.
+    ///
+    /// # Errors
+    /// What partx said; `TimedOut` when the nodes do not appear.
     pub fn add_partition_nodes(&self) -> io::Result<Vec<PathBuf>> {
         self.partitioned.store(true, Ordering::Relaxed);
         // The program that looks at the labels of all devices may have read this one before the table came into its file.
@@ -277,7 +301,10 @@ impl LoopDevice {
         Ok(nodes)
     }
 
-    /// An attribute of the device in sysfs, trimmed. Errors: those of reading the file.
+    /// An attribute of the device in sysfs, trimmed.
+    ///
+    /// # Errors
+    /// Those of reading the file.
     pub fn sysfs(&self, attribute: &str) -> io::Result<String> {
         let path = format!("/sys/block/{}/{attribute}", self.name);
         Ok(std::fs::read_to_string(path)?.trim().to_owned())
@@ -330,7 +357,10 @@ impl Drop for Mount<'_> {
     }
 }
 
-/// Makes an ext4 filesystem on a device or partition. Errors: what mkfs.ext4 said.
+/// Makes an ext4 filesystem on a device or partition.
+///
+/// # Errors
+/// What mkfs.ext4 said.
 pub fn mkfs_ext4(node: &Path, label: &str) -> io::Result<()> {
     // Without lazy initialisation, which would write in the background for a long time and disturb measurements.
     let options = ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-L", label];

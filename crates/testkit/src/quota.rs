@@ -21,9 +21,12 @@ pub struct CpuQuota {
 }
 
 impl CpuQuota {
-    /// Makes a group that gets so many per cent of one processor, in each period of 100 ms. It has the largest weight there is, so that it
-    /// gets them beside whatever else runs. Errors: those of making the group; `NotFound` where no controller for processors is mounted, or
-    /// version 2 does not hand it on.
+    /// Makes a group that gets so many per cent of one processor, in each period of 100 ms. It has the largest weight
+    /// there is, so that it gets them beside whatever else runs.
+    ///
+    /// # Errors
+    /// Those of making the group; `NotFound` where no controller for processors is mounted, or version 2 does not hand
+    /// it on.
     pub fn new(percent: u32) -> io::Result<Self> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
         let name = format!("rdsk-quota-{}-{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));

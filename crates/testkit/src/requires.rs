@@ -81,7 +81,10 @@ impl Need {
         }
     }
 
-    /// Tests whether it is available. Errors: the reason why not, in a few words.
+    /// Tests whether it is available.
+    ///
+    /// # Errors
+    /// The reason why not, in a few words.
     pub fn probe(self) -> Result<(), String> {
         match self {
             Self::Root if rustix::process::geteuid().is_root() => Ok(()),

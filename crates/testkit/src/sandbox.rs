@@ -18,18 +18,26 @@ const NOT_IN_CONTAINERS: &str = "add_key bpf fanotify_init fsopen get_mempolicy 
     process_vm_readv process_vm_writev ptrace quotactl request_key set_mempolicy setns swapoff swapon syslog \
     umount2 unshare userfaultfd";
 
-/// Runs a function on a thread for which these calls fail with `errno`, and for every program that is started there. Panics: when the
-/// kernel takes no filter, and when `what` panics.
+/// Runs a function on a thread for which these calls fail with `errno`, and for every program that is started there.
+///
+/// # Panics
+/// When the kernel takes no filter, and when `what` panics.
 pub fn without<T: Send>(calls: &[Sysno], errno: Errno, what: impl FnOnce() -> T + Send) -> T {
     forbidding(calls.iter().map(|call| i64::from(call.id())), errno, what)
 }
 
-/// As [`without`], where every call that came after Linux 4.18 is unknown. Panics: as for [`without`].
+/// As [`without`], where every call that came after Linux 4.18 is unknown.
+///
+/// # Panics
+/// As for [`without`].
 pub fn on_linux_4_18<T: Send>(what: impl FnOnce() -> T + Send) -> T {
     forbidding(AFTER_4_18, Errno::NOSYS, what)
 }
 
-/// As [`without`], with what a container's runtime forbids by default. Panics: as for [`without`].
+/// As [`without`], with what a container's runtime forbids by default.
+///
+/// # Panics
+/// As for [`without`].
 pub fn in_container<T: Send>(what: impl FnOnce() -> T + Send) -> T {
     let calls = NOT_IN_CONTAINERS.split(' ').map(|name| name.parse().expect("the name of a call"));
     without(&calls.collect::<Vec<Sysno>>(), Errno::PERM, what)

@@ -183,8 +183,10 @@ fn pattern(rule: &Value) -> Regex {
     Regex::new(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Asserts that every document in the output of a program keeps its schema: the whole output is one, or lines are. Panics: when one does
-/// not.
+/// Asserts that every document in the output of a program keeps its schema: the whole output is one, or lines are.
+///
+/// # Panics
+/// When one does not.
 pub fn assert_kept(output: &str) {
     if !output.contains("\"schema\"") {
         return;

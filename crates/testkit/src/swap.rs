@@ -17,7 +17,10 @@ pub struct Swap<'a> {
 }
 
 impl<'a> Swap<'a> {
-    /// Makes the whole device swap space and activates it. Errors: those of mkswap, swapon and reading the kernel's counters.
+    /// Makes the whole device swap space and activates it.
+    ///
+    /// # Errors
+    /// Those of mkswap, swapon and reading the kernel's counters.
     pub fn on(device: &'a LoopDevice) -> io::Result<Self> {
         output_of(Command::new("mkswap").arg(device.path()))?;
         let before = (pages_swapped_out()?, sectors_written(device)?);
@@ -25,9 +28,12 @@ impl<'a> Swap<'a> {
         Ok(Self { device, before })
     }
 
-    /// How many sectors were written to the device beyond the pages that the kernel swapped out since it is swap space. Where memory is
-    /// short it does that at any moment, so the content of the device is no proof that no other program wrote. Errors: those of writing what
-    /// waits in the page cache, and of reading the kernel's counters.
+    /// How many sectors were written to the device beyond the pages that the kernel swapped out since it is swap space.
+    /// Where memory is short it does that at any moment, so the content of the device is no proof that no other program
+    /// wrote.
+    ///
+    /// # Errors
+    /// Those of writing what waits in the page cache, and of reading the kernel's counters.
     pub fn sectors_of_others(&self) -> io::Result<u64> {
         OpenOptions::new().read(true).open(self.device.path())?.sync_all()?;
         // A page is counted before it is written, so the sectors are read first.

@@ -50,8 +50,10 @@ pub struct BlkioThrottle {
 }
 
 impl BlkioThrottle {
-    /// Makes a group with these limits on the device numbered `major_minor` ("7:9"). Errors: those of making the group; `ENODEV` for a
-    /// number without a whole disk behind it.
+    /// Makes a group with these limits on the device numbered `major_minor` ("7:9").
+    ///
+    /// # Errors
+    /// Those of making the group; `ENODEV` for a number without a whole disk behind it.
     pub fn new(major_minor: &str, limits: Limits) -> io::Result<Self> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
         let name = format!("rdsk-test-{}-{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));
@@ -62,8 +64,10 @@ impl BlkioThrottle {
         Ok(throttle)
     }
 
-    /// Limits one more device, or the same one anew. What is not limited here keeps its limit. Errors: `ENODEV` for a number without a
-    /// whole disk behind it.
+    /// Limits one more device, or the same one anew. What is not limited here keeps its limit.
+    ///
+    /// # Errors
+    /// `ENODEV` for a number without a whole disk behind it.
     pub fn also(&self, major_minor: &str, limits: Limits) -> io::Result<()> {
         for (file, limit) in FILES.into_iter().zip(limits.values()) {
             if let Some(limit) = limit {
@@ -73,7 +77,10 @@ impl BlkioThrottle {
         Ok(())
     }
 
-    /// Takes every limit off a device. What waits for one goes on at once. Errors: `ENODEV` for a number without a whole disk behind it.
+    /// Takes every limit off a device. What waits for one goes on at once.
+    ///
+    /// # Errors
+    /// `ENODEV` for a number without a whole disk behind it.
     pub fn lift(&self, major_minor: &str) -> io::Result<()> {
         FILES.iter().try_for_each(|file| fs::write(self.group.join(file), format!("{major_minor} 0\n")))
     }
@@ -93,8 +100,11 @@ impl BlkioThrottle {
         command_in(&self.group, &inner)
     }
 
-    /// Puts the calling thread into the group until the returned value is dropped. Threads that it starts meanwhile begin, and stay,
-    /// inside. Errors: those of finding the thread's group and of entering this one.
+    /// Puts the calling thread into the group until the returned value is dropped. Threads that it starts meanwhile
+    /// begin, and stay, inside.
+    ///
+    /// # Errors
+    /// Those of finding the thread's group and of entering this one.
     pub fn enter_current_thread(&self) -> io::Result<Entered<'_>> {
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         let groups = fs::read_to_string(format!("/proc/self/task/{thread}/cgroup"))?;

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Runs a tool to its end and returns its standard output, trimmed. Errors: that of starting it, or one that quotes its standard error when
-/// it did not exit with 0.
+/// Runs a tool to its end and returns its standard output, trimmed.
+///
+/// # Errors
+/// That of starting it, or one that quotes its standard error when it did not exit with 0.
 pub(crate) fn output_of(command: &mut Command) -> io::Result<String> {
     let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output().map_err(|error| {
         io::Error::new(error.kind(), format!("cannot run {}: {error}", command.get_program().display()))
@@ -42,7 +44,10 @@ pub(crate) fn remove_directory(directory: &Path) {
     }
 }
 
-/// Appends a line to a file by one write, so that parallel tests do not mix their lines. Panics: if it cannot be written.
+/// Appends a line to a file by one write, so that parallel tests do not mix their lines.
+///
+/// # Panics
+/// If it cannot be written.
 pub(crate) fn append(path: &Path, line: &str) {
     let mut file = OpenOptions::new();
     let written = file.create(true).append(true).open(path);

@@ -22,8 +22,10 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// Waits for the turn, which lasts until the file is dropped or its holder ends, however it ends. Errors: when a file that stands for
-    /// the turn can be neither made nor opened.
+    /// Waits for the turn, which lasts until the file is dropped or its holder ends, however it ends.
+    ///
+    /// # Errors
+    /// When a file that stands for the turn can be neither made nor opened.
     pub fn wait(self) -> io::Result<File> {
         loop {
             if let Some(file) = lock_any(self.names())? {
@@ -33,7 +35,10 @@ impl Turn {
         }
     }
 
-    /// [`Turn::wait`], for tests. Panics: with the error of waiting.
+    /// [`Turn::wait`], for tests.
+    ///
+    /// # Panics
+    /// With the error of waiting.
     pub fn take(self) -> File {
         self.wait().unwrap_or_else(|error| panic!("no turn {self:?}: {error}"))
     }

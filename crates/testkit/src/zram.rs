@@ -18,8 +18,10 @@ pub struct ZramDevice {
 }
 
 impl ZramDevice {
-    /// A device of this many bytes, all written with incompressible data, whose I/Os the kernel counts. Errors: when the kernel has no
-    /// zram, or this is not root.
+    /// A device of this many bytes, all written with incompressible data, whose I/Os the kernel counts.
+    ///
+    /// # Errors
+    /// When the kernel has no zram, or this is not root.
     pub fn create(bytes: usize) -> io::Result<Self> {
         let answer = fs::read_to_string(Path::new(CONTROL).join("hot_add"))?;
         let number: u32 = answer.trim().parse().map_err(io::Error::other)?;
@@ -42,7 +44,10 @@ impl ZramDevice {
         &self.path
     }
 
-    /// Reads that the kernel has counted so far: field 1 of its stat. Errors: when sysfs cannot be read.
+    /// Reads that the kernel has counted so far: field 1 of its stat.
+    ///
+    /// # Errors
+    /// When sysfs cannot be read.
     pub fn reads(&self) -> io::Result<u64> {
         let text = fs::read_to_string(self.sysfs("stat"))?;
         text.split_whitespace()

@@ -32,11 +32,15 @@ impl Bytes {
     /// | `k K M G T P`, `Ki Mi Gi Ti Pi`, `KiB MiB GiB TiB PiB` | powers of 1024 |
     /// | `kB MB GB TB PB` | powers of 1000 |
     ///
-    /// Case: `k` and `K` are the same, alone and before `i` (`4k`, `4Ki`, `4kiB`). Every other letter has one case. `m` (milli), `Mb` and
-    /// `kb` (bits), `mB`, `KB` (1000 to some tools, 1024 to others) and `b` (512-byte blocks to dd, bits to others) are refused. fio reads
-    /// `4kB` as 4096, dd as 4000; here it is 4000, and callers echo [`Bytes::exact`]. A fraction is fine where the result is a whole number
-    /// of bytes (at most 18 decimals). Spaces around the whole are ignored. Errors: [`QuantityError`] for anything else, overflow of 64
-    /// bits included. Zero is a size here; see [`Bytes::parse_positive`].
+    /// Case: `k` and `K` are the same, alone and before `i` (`4k`, `4Ki`, `4kiB`). Every other letter has one case. `m`
+    /// (milli), `Mb` and `kb` (bits), `mB`, `KB` (1000 to some tools, 1024 to others) and `b` (512-byte blocks to dd,
+    /// bits to others) are refused. fio reads `4kB` as 4096, dd as 4000; here it is 4000, and callers echo
+    /// [`Bytes::exact`]. A fraction is fine where the result is a whole number of bytes (at most 18 decimals). Spaces
+    /// around the whole are ignored.
+    ///
+    /// # Errors
+    /// [`QuantityError`] for anything else, overflow of 64 bits included. Zero is a size here; see
+    /// [`Bytes::parse_positive`].
     pub fn parse(text: &str) -> Result<Bytes, QuantityError> {
         let error = |reason| QuantityError::new(Quantity::Size, text, reason);
         let trimmed = text.trim_matches(' ');
@@ -53,7 +57,10 @@ impl Bytes {
         number.times(unit).map(Bytes).map_err(error)
     }
 
-    /// As [`Bytes::parse`], for the many values that must not be zero. Errors: as [`Bytes::parse`], and [`Reason::Zero`].
+    /// As [`Bytes::parse`], for the many values that must not be zero.
+    ///
+    /// # Errors
+    /// As [`Bytes::parse`], and [`Reason::Zero`].
     pub fn parse_positive(text: &str) -> Result<Bytes, QuantityError> {
         match Bytes::parse(text)? {
             Bytes(0) => Err(QuantityError::new(Quantity::Size, text, Reason::Zero)),

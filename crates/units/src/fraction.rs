@@ -15,8 +15,10 @@ use crate::{Quantity, QuantityError, Reason, percent};
 pub struct Fraction(pub f64);
 
 impl Fraction {
-    /// Reads `2%`, `2 %` or `0.02`: digits, at most one point between digits, no sign, no exponent. Errors: [`QuantityError`] for anything
-    /// else and for shares outside (0, 1).
+    /// Reads `2%`, `2 %` or `0.02`: digits, at most one point between digits, no sign, no exponent.
+    ///
+    /// # Errors
+    /// [`QuantityError`] for anything else and for shares outside (0, 1).
     pub fn parse(text: &str) -> Result<Fraction, QuantityError> {
         let error = |reason| QuantityError::new(Quantity::Share, text, reason);
         let trimmed = text.trim_matches(' ');

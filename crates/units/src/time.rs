@@ -21,9 +21,12 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// Reads a duration: a decimal number and a unit (`ns`, `us`/`µs`, `ms`, `s`, `m`/`min`, `h`), or several of these from the largest
-    /// unit to the smallest (`1h30m`, `2 min 05 s`). A bare number means seconds. Units are lower case only; spaces are allowed between the
-    /// parts. Errors: [`QuantityError`] for anything else, overflow of 64 bits and fractions of a nanosecond included.
+    /// Reads a duration: a decimal number and a unit (`ns`, `us`/`µs`, `ms`, `s`, `m`/`min`, `h`), or several of these
+    /// from the largest unit to the smallest (`1h30m`, `2 min 05 s`). A bare number means seconds. Units are lower case
+    /// only; spaces are allowed between the parts.
+    ///
+    /// # Errors
+    /// [`QuantityError`] for anything else, overflow of 64 bits and fractions of a nanosecond included.
     pub fn parse(text: &str) -> Result<Nanos, QuantityError> {
         let error = |reason| QuantityError::new(Quantity::Time, text, reason);
         let mut rest = text.trim_matches(' ');
@@ -56,7 +59,10 @@ impl Nanos {
         Ok(Nanos(total_ns))
     }
 
-    /// As [`Nanos::parse`], for the values that must not be zero. Errors: as [`Nanos::parse`], and [`Reason::Zero`].
+    /// As [`Nanos::parse`], for the values that must not be zero.
+    ///
+    /// # Errors
+    /// As [`Nanos::parse`], and [`Reason::Zero`].
     pub fn parse_positive(text: &str) -> Result<Nanos, QuantityError> {
         match Nanos::parse(text)? {
             Nanos(0) => Err(QuantityError::new(Quantity::Time, text, Reason::Zero)),

@@ -35,7 +35,10 @@ pub(crate) fn measured(
     Ok(text)
 }
 
-/// The page with this text as that of the part. Errors: when the page has no place for the part.
+/// The page with this text as that of the part.
+///
+/// # Errors
+/// When the page has no place for the part.
 pub(crate) fn with(page: &str, part: &str, text: &str) -> Result<String> {
     let begin = format!("<!-- part {part} -->\n");
     let (before, rest) =

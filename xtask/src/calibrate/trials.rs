@@ -28,14 +28,17 @@ impl Campaign {
         luns.write(self.directory.path(), name)
     }
 
-    /// Errors: at an interruption.
+    /// # Errors
+    /// At an interruption.
     pub(crate) fn go_on(&self) -> Result<()> {
         ensure!(!self.interrupted.load(Ordering::Relaxed), "interrupted");
         Ok(())
     }
 
-    /// What `run` gives for each seed, in their order, as many at once as there are processors. Errors: at an interruption, and when a run
-    /// fails.
+    /// What `run` gives for each seed, in their order, as many at once as there are processors.
+    ///
+    /// # Errors
+    /// At an interruption, and when a run fails.
     pub(crate) fn each<T: Send>(
         &self,
         seeds: &Range<u64>,

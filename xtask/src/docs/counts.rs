@@ -9,7 +9,10 @@ use std::collections::BTreeSet;
 /// How the paragraph with the counts begins.
 const PARAGRAPH: &str = "How much of this is prediction: ";
 
-/// The page with its counts. Errors: when a row is not marked as fitted although a figure names it, or is although none does.
+/// The page with its counts.
+///
+/// # Errors
+/// When a row is not marked as fitted although a figure names it, or is although none does.
 pub(super) fn settled(page: &str) -> Result<String> {
     let figures = figures(page)?;
     let (choices, mut fitted) = fits(&figures);

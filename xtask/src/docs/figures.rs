@@ -21,7 +21,10 @@ impl<'p> Records<'p> {
         Self { program, measured: BTreeMap::new() }
     }
 
-    /// Those of these command lines, in their order. Errors: when one fails.
+    /// Those of these command lines, in their order.
+    ///
+    /// # Errors
+    /// When one fails.
     pub(super) fn of(&mut self, commands: &[&str]) -> Result<Vec<&Value>> {
         for command in commands {
             if !self.measured.contains_key(*command) {

@@ -41,8 +41,10 @@ impl TestProgram {
         command
     }
 
-    /// A part for each file, so that the longest begin first and no lane waits for one process with most of the tests. Errors: when the
-    /// program does not list its tests.
+    /// A part for each file, so that the longest begin first and no lane waits for one process with most of the tests.
+    ///
+    /// # Errors
+    /// When the program does not list its tests.
     fn by_file(self) -> Result<Vec<Self>> {
         if !self.name.ends_with(MERGED) {
             return Ok(vec![self]);
@@ -77,8 +79,11 @@ impl TestProgram {
     }
 }
 
-/// Builds the tests, where cargo finds that necessary, and lists their programs; the tests in the documentation count as one. Errors: when
-/// they cannot be built, or cargo lists none.
+/// Builds the tests, where cargo finds that necessary, and lists their programs; the tests in the documentation count
+/// as one.
+///
+/// # Errors
+/// When they cannot be built, or cargo lists none.
 pub(crate) fn build(root: &Path, limit: Duration, interrupted: &AtomicBool) -> Result<Vec<TestProgram>> {
     let format = "--message-format=json-render-diagnostics";
     let mut command =

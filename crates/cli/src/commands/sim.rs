@@ -7,7 +7,7 @@ use crate::usage::usage;
 use crate::{completion, out};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use rdsk_disk::{DeviceParams, Figure, Mark, NAMES, RaidLevel, System, SystemParams, Tally};
+use rdsk_disk::{DeviceParams, Figure, GROUPS, Mark, NAMES, RaidLevel, System, SystemParams, Tally};
 use rdsk_model::Problem;
 use rdsk_targets::load_system;
 use rdsk_units::{Bytes, Nanos, printable};
@@ -64,32 +64,6 @@ fn answer(words: &[String]) -> Result<Answer, Problem> {
         )),
     }
 }
-
-/// What the built-in systems are examples of.
-const GROUPS: &[(&str, &[&str])] = &[
-    (
-        "Disks on Linux",
-        &["linux-disk", "linux-disk-nocache", "linux-10k", "linux-10k-nocache", "wd2500", "wd2500-4kn"],
-    ),
-    (
-        "Disks on FreeBSD",
-        &[
-            "freebsd-wd800jd",
-            "freebsd-bigfoot",
-            "freebsd-diamondmax9",
-            "freebsd-st38421",
-            "freebsd-twa-single",
-            "freebsd-wd2500yd",
-        ],
-    ),
-    (
-        "Disks on HP-UX and Solaris",
-        &["hpux-k460", "hpux-k460-8k", "hpux-k460-1m", "solaris-san", "solaris-zfs"],
-    ),
-    ("Several LUNs on AIX (rdsk scale)", &["tms-ramsan", "tms-ramsan-2", "tms-ramsan-3", "stk-d173"]),
-    ("RAID (rdsk stripe)", &["raid5", "raid5-cache", "raid6", "linux-10k-raid0", "freebsd-wd800-gmirror"]),
-    ("Something to find", &["ssd-slc", "slowdown", "stalls"]),
-];
 
 fn list() -> Result<Answer, Problem> {
     let mut page = String::new();

@@ -170,8 +170,10 @@ impl Host {
         self.events.peek().map(|Reverse((at_ns, _, _))| *at_ns)
     }
 
-    /// Makes a call at `now_ns`, which must not lie before what has already happened (else it is made now). Errors: [`HostError`] when the
-    /// kernel would refuse it at once; nothing was done then.
+    /// Makes a call at `now_ns`, which must not lie before what has already happened (else it is made now).
+    ///
+    /// # Errors
+    /// [`HostError`] when the kernel would refuse it at once; nothing was done then.
     pub fn submit(&mut self, now_ns: u64, call: Call) -> Result<CallId, HostError> {
         self.check(&call)?;
         // Events of this very time are processed after the call is made, so that a call returning now is not delayed until
@@ -202,8 +204,11 @@ impl Host {
         std::mem::take(&mut self.done)
     }
 
-    /// Makes a call now and waits for its return: what a program with one thread does. Other calls that return meanwhile are given by the
-    /// next [`Host::advance`] or [`Host::advance_one`]. Errors: as [`Host::submit`].
+    /// Makes a call now and waits for its return: what a program with one thread does. Other calls that return
+    /// meanwhile are given by the next [`Host::advance`] or [`Host::advance_one`].
+    ///
+    /// # Errors
+    /// As [`Host::submit`].
     pub fn run(&mut self, call: Call) -> Result<Done, HostError> {
         let id = self.submit(self.now_ns, call)?;
         loop {
@@ -214,7 +219,10 @@ impl Host {
         }
     }
 
-    /// What happened at a LUN up to now. Panics: when there is no such LUN; so do all that follow.
+    /// What happened at a LUN up to now.
+    ///
+    /// # Panics
+    /// When there is no such LUN; so do all that follow.
     pub fn counters(&mut self, lun: usize) -> Counters {
         let now_ns = self.now_ns;
         self.luns[lun].spend(now_ns);

@@ -29,8 +29,11 @@ pub struct SimEngine {
 }
 
 impl SimEngine {
-    /// An engine over a lab with the hosts of all claims; LUNs of one system share their host. `seed` decides what is random on real
-    /// devices. Errors: [`EngineError::Workload`] when a claim is not simulated: real and virtual time cannot be compared in one run.
+    /// An engine over a lab with the hosts of all claims; LUNs of one system share their host. `seed` decides what is
+    /// random on real devices.
+    ///
+    /// # Errors
+    /// [`EngineError::Workload`] when a claim is not simulated: real and virtual time cannot be compared in one run.
     pub fn new(claims: &[Claim], seed: u64) -> Result<Self, EngineError> {
         let lab = SharedLab::default();
         let mut luns = Vec::with_capacity(claims.len());

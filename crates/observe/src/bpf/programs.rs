@@ -61,14 +61,19 @@ enum Link {
 }
 
 impl Programs {
-    /// Loads them for `devices`, whose order is that of all indexes. They count nothing yet. Errors: for whatever prevents it; then the
-    /// counters of sysfs are the best evidence.
+    /// Loads them for `devices`, whose order is that of all indexes. They count nothing yet.
+    ///
+    /// # Errors
+    /// For whatever prevents it; then the counters of sysfs are the best evidence.
     pub fn load(devices: &[BlockDevice]) -> Result<Self, BpfError> {
         Self::load_for(devices, Family::Alone)
     }
 
-    /// The same; the bios of what this process starts from now on are those of [`Task::Child`](crate::bpf::Task::Child). Errors: as
-    /// [`Programs::load`].
+    /// The same; the bios of what this process starts from now on are those of
+    /// [`Task::Child`](crate::bpf::Task::Child).
+    ///
+    /// # Errors
+    /// As [`Programs::load`].
     pub fn load_with_children(devices: &[BlockDevice]) -> Result<Self, BpfError> {
         Self::load_for(devices, Family::WithChildren)
     }
@@ -165,7 +170,10 @@ impl Programs {
         Ok(())
     }
 
-    /// Attaches them, if they are not. Errors: when the kernel refuses one of them; then none is attached.
+    /// Attaches them, if they are not.
+    ///
+    /// # Errors
+    /// When the kernel refuses one of them; then none is attached.
     pub fn attach(&mut self) -> Result<(), BpfError> {
         for index in 0..self.events.len() {
             if self.links.iter().any(|(attached, _)| *attached == index) {
@@ -256,7 +264,10 @@ impl Programs {
         self.maps.completed()
     }
 
-    /// Everything that was counted so far. It may be taken while counting goes on. Errors: when a map cannot be read.
+    /// Everything that was counted so far. It may be taken while counting goes on.
+    ///
+    /// # Errors
+    /// When a map cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot, BpfError> {
         let (requests, bios) = (self.requests()?, self.bios()?);
         // The last thing, so that no moment that was counted is later.

@@ -49,7 +49,10 @@ impl Since {
 }
 
 impl BlockCounts {
-    /// Counts these devices from now on. Errors: why that is not possible.
+    /// Counts these devices from now on.
+    ///
+    /// # Errors
+    /// Why that is not possible.
     pub(super) fn load(names: &[String], sys: &Path) -> Result<Self, BpfError> {
         let (mut counted, mut devices) = (Vec::new(), Vec::new());
         for name in names {
@@ -88,8 +91,10 @@ impl BlockCounts {
         raw_in_words(&self.programs)
     }
 
-    /// What was counted since the last call, by device. `stats` are the kernel's counters just before. Errors: why the maps cannot be read
-    /// any more.
+    /// What was counted since the last call, by device. `stats` are the kernel's counters just before.
+    ///
+    /// # Errors
+    /// Why the maps cannot be read any more.
     pub(super) fn growth(&mut self, stats: &Counters) -> Result<BTreeMap<String, BlockActivity>, BpfError> {
         let now = self.programs.snapshot()?;
         self.programs.forget_deepest();

@@ -5,8 +5,11 @@ use rdsk_model::ProcessCalls;
 use rdsk_sys::files::{field, memory_bytes};
 use std::path::Path;
 
-/// The read and write calls so far of the process with this directory in procfs. It may have ended, as long as no process has waited for it.
-/// Errors: if the file cannot be read: another user's process, or a kernel without `CONFIG_TASK_IO_ACCOUNTING`.
+/// The read and write calls so far of the process with this directory in procfs. It may have ended, as long as no
+/// process has waited for it.
+///
+/// # Errors
+/// If the file cannot be read: another user's process, or a kernel without `CONFIG_TASK_IO_ACCOUNTING`.
 pub fn process_calls(process: &Path) -> Result<ProcessCalls, ObserveError> {
     let text = read_text(&process.join("io"))?;
     let number = |name: &str| {

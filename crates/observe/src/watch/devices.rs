@@ -48,9 +48,12 @@ pub fn natural(name: &str) -> (String, u64, String) {
     (letters.to_owned(), name[letters.len()..].parse().unwrap_or(0), name.to_owned())
 }
 
-/// The kernel names of the devices that `name` means: a kernel name, a path of a device or a link to one, or the device below the file or
-/// directory of that path; several for one on a btrfs of several devices. `proc` and `sys` are `/proc` and `/sys`. Errors: if there is no
-/// such path, or no block device below it.
+/// The kernel names of the devices that `name` means: a kernel name, a path of a device or a link to one, or the device
+/// below the file or directory of that path; several for one on a btrfs of several devices. `proc` and `sys` are
+/// `/proc` and `/sys`.
+///
+/// # Errors
+/// If there is no such path, or no block device below it.
 pub fn devices_of(name: &OsStr, sys: &Path, proc: &Path) -> Result<Vec<String>, ObserveError> {
     if let Some(plain) = name.to_str()
         && !plain.is_empty()

@@ -65,7 +65,10 @@ impl Watcher {
         Self { sys: sys.to_owned(), choice, last, block: None, active: BTreeSet::new() }
     }
 
-    /// Has BPF programs count the devices that are there now, too. Errors: why that is not possible; then the counters of sysfs are all.
+    /// Has BPF programs count the devices that are there now, too.
+    ///
+    /// # Errors
+    /// Why that is not possible; then the counters of sysfs are all.
     pub fn with_block_layer(&mut self) -> Result<(), BpfError> {
         self.block = Some(Ok(BlockCounts::load(&devices::countable(&self.choice, &self.sys), &self.sys)?));
         // Both begin now.

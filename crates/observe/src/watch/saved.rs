@@ -22,8 +22,11 @@ const OLD_PARTITION: &str =
 /// Drivers whose devices take bios, for which no flush is counted.
 const TAKE_BIOS: [&str; 8] = ["dm-", "md", "zram", "bcache", "drbd", "pmem", "ram", "zd"];
 
-/// What the devices of two trees did in between: those of these names, or without any every whole disk that the later tree shows to have
-/// been used. Errors: if a file is missing, empty or no file of the kernel, the second tree is not later than the first, or neither has a
+/// What the devices of two trees did in between: those of these names, or without any every whole disk that the later
+/// tree shows to have been used.
+///
+/// # Errors
+/// If a file is missing, empty or no file of the kernel, the second tree is not later than the first, or neither has a
 /// device of one of the names.
 pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchInterval, ObserveError> {
     let (began, ended) = (uptime(from)?, uptime(to)?);

@@ -6,7 +6,7 @@ use crate::figures::factor;
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::metrics::whole;
-use rdsk_analysis::test_words;
+use rdsk_analysis::words;
 use rdsk_analysis::words::plural;
 use rdsk_compare::{
     Basis, CellChange, Change, Compared, Judgement, MOST_OCTAVES, Missing, OneRun, WhyMissing,
@@ -144,7 +144,7 @@ pub(super) fn missing(all: &[Missing<'_>], extent: Extent) -> Vec<String> {
         }
     };
     let name = |one: &Missing<'_>| {
-        let test = test_words::test(one.cell);
+        let test = words::test_label(one.cell);
         match &one.why {
             WhyMissing::NotMeasured(Some(text)) => format!("{test} ({text})"),
             why @ (WhyMissing::FewIos { .. } | WhyMissing::OfNothing(_)) => {
@@ -166,7 +166,7 @@ fn named(
     figure: impl Fn(&Change) -> String,
 ) -> String {
     let name = |(pair, cell, change): &(usize, &CellChange<'_>, &Change)| {
-        format!("{} {} {}", letter(pair + 1), test_words::test(cell.base), figure(change))
+        format!("{} {} {}", letter(pair + 1), words::test_label(cell.base), figure(change))
     };
     listed(all.iter().map(name).collect(), extent)
 }

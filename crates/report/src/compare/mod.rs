@@ -14,7 +14,7 @@ use crate::figures::MISSING;
 use crate::page::{Page, Tone};
 use crate::style::Style;
 use rdsk_analysis::groups::distinct;
-use rdsk_analysis::test_words;
+use rdsk_analysis::words;
 use rdsk_analysis::words::plural;
 use rdsk_compare::{Answer, Compared, Difference, Judgement, Metric, RunPair};
 use rdsk_model::{CellRecord, Record, Status};
@@ -127,7 +127,7 @@ fn draw_decision(page: &mut Page, comparing: &Comparing<'_>, pair: &RunPair<'_>,
     page.sentence(Tone::Heading, "", decision::sentence(&overall, base, other));
     let biggest = pair
         .biggest()
-        .map(|(cell, ratio)| decision::biggest(&overall, base, other, &test_words::test(cell.base), ratio));
+        .map(|(cell, ratio)| decision::biggest(&overall, base, other, &words::test_label(cell.base), ratio));
     let setup = (comparing.runs.len() == 2).then(|| setup(comparing.differences)).flatten();
     let text: Vec<String> = biggest.into_iter().chain(setup).collect();
     if !text.is_empty() {
@@ -146,7 +146,7 @@ pub fn decision(pair: &RunPair<'_>, base: &str, other: &str) -> String {
     let overall = pair.overall();
     let biggest = pair
         .biggest()
-        .map(|(cell, ratio)| decision::biggest(&overall, base, other, &test_words::test(cell.base), ratio));
+        .map(|(cell, ratio)| decision::biggest(&overall, base, other, &words::test_label(cell.base), ratio));
     std::iter::once(decision::sentence(&overall, base, other)).chain(biggest).collect::<Vec<_>>().join(" ")
 }
 
@@ -295,7 +295,7 @@ fn draw_alone(page: &mut Page, run: &str, cells: &[&CellRecord], extent: Extent)
         return;
     }
     let shown = if extent == Extent::Full { cells.len() } else { MOST_NAMES };
-    let names: Vec<String> = cells.iter().take(shown).map(|cell| test_words::test(cell)).collect();
+    let names: Vec<String> = cells.iter().take(shown).map(|cell| words::test_label(cell)).collect();
     let more = if cells.len() > shown { format!(" and {} more", cells.len() - shown) } else { String::new() };
     let count = plural(cells.len() as u64, "test");
     page.sentence(Tone::Plain, "  ", format!("{count} of {run} alone: {}{more}", names.join("; ")));

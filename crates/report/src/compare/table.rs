@@ -4,7 +4,7 @@ use super::{Extent, MOST_ROWS};
 use crate::figures::{MISSING, Unit, factor};
 use crate::page::{Page, Tone, cut};
 use crate::table::shortened;
-use rdsk_analysis::test_words;
+use rdsk_analysis::words;
 use rdsk_compare::{Answer, CellChange, Change, Metric, RunPair};
 
 /// Columns for the name of a test.
@@ -51,7 +51,7 @@ pub(super) fn draw(page: &mut Page, pair: &RunPair<'_>, other: &str, metric: Met
     page.table_with(&heads, &drawn, &[5]);
     for (cell, change) in rows.iter().filter(|_| extent == Extent::Full) {
         if let Err(why) = change.certainty {
-            page.sentence(Tone::Plain, "  ", format!("{}: {}", test_words::test(cell.base), why.words()));
+            page.sentence(Tone::Plain, "  ", format!("{}: {}", words::test_label(cell.base), why.words()));
         }
     }
 }
@@ -72,7 +72,7 @@ fn lines(cell: &CellChange<'_>, change: &Change, metric: Metric, columns: usize)
     let interval =
         change.certainty.map_or_else(|_| MISSING.to_owned(), |certainty| interval(certainty.interval));
     let mut row = vec![
-        shortened(&rdsk_units::printable(&test_words::test(cell.base)), NAME_WIDTH),
+        shortened(&rdsk_units::printable(&words::test_label(cell.base)), NAME_WIDTH),
         figure(change.base),
         figure(change.other),
         factor(change.ratio()),

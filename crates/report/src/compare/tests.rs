@@ -60,7 +60,7 @@ fn a_slower_run_is_said_to_be_slower_and_nothing_is_wider_than_the_page() {
         assert!(full.contains(part) && !text.contains(part), "{part}:\n{full}");
     }
     for cell in &base.cells {
-        let test: String = test_words::test(cell).chars().take(13).collect();
+        let test: String = words::test_label(cell).chars().take(13).collect();
         assert!(full.contains(&test), "{test}:\n{full}");
     }
     let overall = &document["comparisons"][0]["overall"];
@@ -130,7 +130,7 @@ fn what_could_not_have_been_seen_is_said() {
     let cell = &document["comparisons"][0]["cells"][0];
     let [low, high] =
         ["low_corrected", "high_corrected"].map(|key| cell["changes"][0][key].as_f64().unwrap());
-    let named = format!("corrected for all): B {} {low:.3}–{high:.3}", test_words::test(&vague.cells[0]));
+    let named = format!("corrected for all): B {} {low:.3}–{high:.3}", words::test_label(&vague.cells[0]));
     assert!(text.contains(&named), "{named}: {text}");
     let unsure = document["conditions"][0]["unsure"].as_array().unwrap();
     assert!(unsure[0]["blind_within"].as_f64().unwrap() > 0.3, "{}", unsure[0]);
@@ -293,7 +293,7 @@ fn a_figure_that_a_run_lost_is_named() {
         cell.result.latency_ns.as_ref().is_some_and(|latency| latency.p50.is_some())
     };
     let cell = other.cells.iter_mut().find(lost).unwrap();
-    let (id, test) = (cell.id.clone(), test_words::test(cell));
+    let (id, test) = (cell.id.clone(), words::test_label(cell));
     let latency = cell.result.latency_ns.as_mut().unwrap();
     (latency.count, latency.p50) = (7, None);
     other.status = rdsk_model::Status::Failed;
@@ -320,7 +320,7 @@ fn a_figure_that_one_of_several_runs_lost_is_named_with_its_run() {
             && cell.result.latency_ns.as_ref().is_some_and(|latency| latency.p50.is_some())
     };
     let cell = other[1].cells.iter_mut().find(of_device).unwrap();
-    let test = test_words::test(cell);
+    let test = words::test_label(cell);
     let latency = cell.result.latency_ns.as_mut().unwrap();
     (latency.count, latency.p50) = (7, None);
     let compared = repeated(&base, &other).unwrap();

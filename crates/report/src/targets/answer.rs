@@ -7,7 +7,7 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::overall::{Average, TestRatio, overall};
-use rdsk_analysis::{Analysis, metrics, test_words};
+use rdsk_analysis::{Analysis, metrics, words};
 
 /// The wordings of each target but the first, over all experiments, the longest first.
 pub(crate) fn answers(analysis: &Analysis<'_>) -> Vec<Vec<String>> {
@@ -49,7 +49,7 @@ fn answer(analysis: &Analysis<'_>, comparisons: &[&Comparison<'_>]) -> Option<Ve
         return Some(vec![sentence]);
     };
     let ratio = Average { ratio: ratio.mean, low: ratio.low, high: ratio.high };
-    let biggest = decision::biggest(&overall, &base, &this, &test_words::test(test.cell), ratio);
+    let biggest = decision::biggest(&overall, &base, &this, &words::test_label(test.cell), ratio);
     Some(vec![format!("{sentence} {biggest}"), sentence])
 }
 

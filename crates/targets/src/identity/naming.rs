@@ -14,8 +14,10 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::PathBuf;
 
-/// The node of the one device that `word` names; `None` if it names no device. Errors: if several devices have the name, if it is a kernel
-/// name without its path, or if the node is missing.
+/// The node of the one device that `word` names; `None` if it names no device.
+///
+/// # Errors
+/// If several devices have the name, if it is a kernel name without its path, or if the node is missing.
 pub(crate) fn resolve(word: &str, roots: &Roots) -> Result<Option<PathBuf>, TargetError> {
     if !can_be_a_name(word) {
         return Ok(None);

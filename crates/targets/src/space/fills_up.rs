@@ -12,8 +12,10 @@ pub(crate) fn share_growth(left: &Examined, right: &Examined) -> bool {
 }
 
 /// Checks that what is written to all of these targets, together, uses up nothing that it grows in. A target whose
-/// [`Examined::write_bytes`] is not known counts with all of it. Errors: the refusal, which names what would be used up and the targets
-/// that take of it.
+/// [`Examined::write_bytes`] is not known counts with all of it.
+///
+/// # Errors
+/// The refusal, which names what would be used up and the targets that take of it.
 pub fn check_growth(targets: &[&Examined]) -> Result<(), Refusal> {
     let takers = |key: &str| -> Vec<(&Examined, u64)> {
         let taken = |target: &Examined| {

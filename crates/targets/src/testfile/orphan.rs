@@ -29,8 +29,10 @@ pub struct Orphans {
     pub left: Vec<TestFileLeft>,
 }
 
-/// Removes the orphans in `directory`, which lies on `filesystem`. A file that any process still holds locked stays. Errors: if the
-/// directory cannot be read.
+/// Removes the orphans in `directory`, which lies on `filesystem`. A file that any process still holds locked stays.
+///
+/// # Errors
+/// If the directory cannot be read.
 pub fn remove_orphans(directory: &Path, filesystem: Option<&Filesystem>) -> Result<Orphans, TargetError> {
     let failed = |error: std::io::Error| match error.raw_os_error() {
         Some(libc::ENOTDIR) => TargetError::NotDirectory { path: crate::display::shown(directory) },

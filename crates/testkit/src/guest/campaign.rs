@@ -29,8 +29,10 @@ fn is_under_way(list: &str) -> bool {
     list.split(',').any(|name| name.trim() == "guest")
 }
 
-/// Records the result of one scenario for a campaign: its group, its name, the result in a few words, its time. Panics: if the line cannot
-/// be written to the file.
+/// Records the result of one scenario for a campaign: its group, its name, the result in a few words, its time.
+///
+/// # Panics
+/// If the line cannot be written to the file.
 pub fn note(group: &str, name: &str, result: &str, took: Duration) {
     let Some(path) = std::env::var_os(NOTES_VARIABLE).filter(|path| !path.is_empty()) else { return };
     let result = result.lines().next().unwrap_or_default().replace(['\t', '|'], " ");

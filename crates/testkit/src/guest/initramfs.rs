@@ -42,7 +42,10 @@ static LIBRARIES: ByFile<Vec<PathBuf>> = Mutex::new(BTreeMap::new());
 /// The content of each file that was asked for, without its debugging information.
 static SLIM: ByFile<Arc<[u8]>> = Mutex::new(BTreeMap::new());
 
-/// The archive. Errors: the name of a missing program, library or module.
+/// The archive.
+///
+/// # Errors
+/// The name of a missing program, library or module.
 pub(super) fn build(kernel: &Kernel, guest: &Guest) -> io::Result<Vec<u8>> {
     let mut archive = Archive::default();
     for name in MERGED {

@@ -34,8 +34,11 @@ pub(crate) struct Kernel {
 pub(crate) type Version = (u64, u64);
 
 impl Kernel {
-    /// The newest kernel of this machine that has both image and modules, or the one that the variable names; if that is older than
-    /// `since`, the newest in the directory of the other variable. Errors: why there is none, in a few words.
+    /// The newest kernel of this machine that has both image and modules, or the one that the variable names; if that
+    /// is older than `since`, the newest in the directory of the other variable.
+    ///
+    /// # Errors
+    /// Why there is none, in a few words.
     pub(crate) fn find(since: Version) -> Result<Self, String> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let wanted = variable(KERNEL_VARIABLE);
@@ -66,8 +69,10 @@ impl Kernel {
         version(&self.release) >= vec![major, minor]
     }
 
-    /// The files of a module and its dependencies, in load order. Empty if the module is built into the kernel. Errors: modprobe's message
-    /// if the kernel does not have the module.
+    /// The files of a module and its dependencies, in load order. Empty if the module is built into the kernel.
+    ///
+    /// # Errors
+    /// Modprobe's message if the kernel does not have the module.
     pub(crate) fn module_files(&self, module: &str) -> io::Result<Vec<PathBuf>> {
         let tool = find_tool("modprobe").ok_or_else(|| io::Error::other("modprobe is not installed"))?;
         let text = output_of(Command::new(tool).arg("-d").arg(&self.root).args([

@@ -42,7 +42,10 @@ const BOOT_LIMIT: Duration = Duration::from_secs(600);
 /// How often a guest is booted until it comes up.
 const BOOTS: usize = 3;
 
-/// Whether a guest with this version of the kernel, or a later one, can be booted here. Errors: what is missing, in a few words.
+/// Whether a guest with this version of the kernel, or a later one, can be booted here.
+///
+/// # Errors
+/// What is missing, in a few words.
 pub(crate) fn probe(since: Version) -> Result<(), String> {
     for tool in NEEDED.iter().chain(ALWAYS) {
         find_tool(tool).ok_or_else(|| format!("{tool} is not installed"))?;
@@ -160,9 +163,11 @@ impl Guest {
         self
     }
 
-    /// Boots it. Three guests run at a time on a machine ([`Turn::Guest`]); a fourth waits. One that does not come up, or whose clock is
-    /// wrong, is booted anew, which is said. Panics: if it cannot be started, or does not come up; the message says why, with the last
-    /// lines of its console.
+    /// Boots it. Three guests run at a time on a machine ([`Turn::Guest`]); a fourth waits. One that does not come up,
+    /// or whose clock is wrong, is booted anew, which is said.
+    ///
+    /// # Panics
+    /// If it cannot be started, or does not come up; the message says why, with the last lines of its console.
     pub fn boot(self) -> Booted {
         let attempt = || match self.try_boot() {
             Ok(up) => up,

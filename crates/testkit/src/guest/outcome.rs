@@ -21,7 +21,10 @@ pub struct Call {
 }
 
 impl Call {
-    /// Standard output as a JSON document, which keeps its schema. Panics: if it is not one; the message holds all output.
+    /// Standard output as a JSON document, which keeps its schema.
+    ///
+    /// # Panics
+    /// If it is not one; the message holds all output.
     pub fn json(&self) -> Value {
         crate::schema::assert_kept(&self.stdout);
         serde_json::from_str(&self.stdout)
@@ -75,7 +78,10 @@ impl ScenarioOutcome {
         ))
     }
 
-    /// Returns itself if the script reached its end. Panics: if it did not: a failed set-up is never a pass.
+    /// Returns itself if the script reached its end.
+    ///
+    /// # Panics
+    /// If it did not: a failed set-up is never a pass.
     pub fn expect_done(self) -> Self {
         if let Some(failure) = self.failure() {
             panic!("{failure}");
@@ -98,7 +104,10 @@ impl ScenarioOutcome {
         self.text("log")
     }
 
-    /// Every call, in order. Panics: if the guest's list of calls cannot be parsed.
+    /// Every call, in order.
+    ///
+    /// # Panics
+    /// If the guest's list of calls cannot be parsed.
     pub fn calls(&self) -> Vec<Call> {
         let list = self.text("calls");
         list.lines()
@@ -106,13 +115,19 @@ impl ScenarioOutcome {
             .collect()
     }
 
-    /// The call of this name. Panics: if the script made no such call.
+    /// The call of this name.
+    ///
+    /// # Panics
+    /// If the script made no such call.
     pub fn call(&self, name: &str) -> Call {
         let call = self.calls().into_iter().find(|call| call.name == name);
         call.unwrap_or_else(|| panic!("{} made no call {name}\n{}", self.name, self.log()))
     }
 
-    /// A value that the script returned with `fact`. Panics: if it returned none of this name.
+    /// A value that the script returned with `fact`.
+    ///
+    /// # Panics
+    /// If it returned none of this name.
     pub fn fact(&self, name: &str) -> String {
         let key = format!("{name}.fact");
         assert!(self.files.contains_key(&key), "{} told no {name}\n{}", self.name, self.log());

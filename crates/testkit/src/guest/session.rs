@@ -68,8 +68,10 @@ pub(crate) struct Held {
 }
 
 impl Booted {
-    /// Waits until the guest reports that it is up. Errors: in words with the last lines of the console, if it does not come up in time, or
-    /// with a clock that runs ahead.
+    /// Waits until the guest reports that it is up.
+    ///
+    /// # Errors
+    /// In words with the last lines of the console, if it does not come up in time, or with a clock that runs ahead.
     pub(crate) fn wait(
         qemu: Qemu,
         listener: &UnixListener,
@@ -91,8 +93,11 @@ impl Booted {
         self.held.directory.path()
     }
 
-    /// Runs a scenario to its end. Panics: if the guest dies or does not answer; the message holds the last lines of its console. A script
-    /// that fails does not panic: see [`ScenarioOutcome::failure`].
+    /// Runs a scenario to its end.
+    ///
+    /// # Panics
+    /// If the guest dies or does not answer; the message holds the last lines of its console. A script that fails does
+    /// not panic: see [`ScenarioOutcome::failure`].
     pub fn run(&mut self, scenario: &Scenario) -> ScenarioOutcome {
         let deadline = Instant::now() + scenario.limit + GRACE;
         let script = scenario.script.as_bytes();

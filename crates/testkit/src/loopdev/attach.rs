@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Attaches a free loop device to a file, and returns its node. The caller detaches it: for files whose names lead nowhere later, or end in
-/// blanks, so that a [`LoopDevice`](super::LoopDevice) would not know them again. Errors: what losetup said.
+/// Attaches a free loop device to a file, and returns its node. The caller detaches it: for files whose names lead
+/// nowhere later, or end in blanks, so that a [`LoopDevice`](super::LoopDevice) would not know them again.
+///
+/// # Errors
+/// What losetup said.
 pub fn attach_file(file: &Path) -> io::Result<PathBuf> {
     attach(Command::new("losetup").args(["--find", "--show"]).arg(file))
 }
@@ -42,7 +45,10 @@ fn forget(node: &Path) {
     let _ = fs::write(sysfs(node).join("queue/max_sectors_kb"), "0");
 }
 
-/// Makes the kernel forget all partitions of a device, if it knows any. Errors: what partx said.
+/// Makes the kernel forget all partitions of a device, if it knows any.
+///
+/// # Errors
+/// What partx said.
 pub(super) fn forget_partitions(node: &Path) -> io::Result<()> {
     if !has_partitions(node)? {
         return Ok(());
