@@ -1,5 +1,6 @@
 //! Loads and needs through the binary: exact accounts in virtual time, the highest rate that keeps a promise against the formula of
 //! queueing theory, and the answers to needs with their exit codes.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::support::{LONG, figure};
 use rdsk_testkit::cli::{self, Run};

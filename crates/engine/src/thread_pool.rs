@@ -3,13 +3,14 @@
 //! available. The stream's own thread issues the last, shorter I/O when all others are done.
 
 use crate::arena::{Arena, SlotCycle};
+use crate::cache_probe::CacheProbe;
 use crate::clock::now_ns;
 use crate::error::{EngineError, errno_text};
 use crate::offsets::{OffsetSource, Offsets};
 use crate::start_barrier::HaltOnPanic;
 use crate::stream_spec::StreamSpec;
 use crate::sync::{self, answer, transfer};
-use crate::work::{CacheProbe, StreamEnd, StreamOutcome, Work};
+use crate::work::{StreamEnd, StreamOutcome, Work};
 use rdsk_model::Op;
 use rdsk_sys::usage::thread_wait_ns;
 use std::collections::VecDeque;

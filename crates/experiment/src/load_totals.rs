@@ -38,7 +38,7 @@ impl KindTotals {
 
     fn result(&self) -> Option<KindResult> {
         let latency_ns = self.latencies.latency();
-        (latency_ns.count > 0).then(|| KindResult { ops: latency_ns.count, bytes: self.bytes, latency_ns })
+        (latency_ns.count > 0).then_some(KindResult { ops: latency_ns.count, bytes: self.bytes, latency_ns })
     }
 }
 

@@ -2,7 +2,7 @@
 //! Raw counts; reading them is `observe`'s, and what they say is `analysis`'.
 
 use crate::block_layer::{Bio, Request};
-use crate::workload::Op;
+use crate::workload_words::Op;
 use rdsk_stats::Histogram;
 use serde::{Serialize, Serializer};
 

@@ -1,6 +1,6 @@
 //! What programs in the block layer count: requests by size, bios by origin, and how that compares with the kernel's own counters.
 
-use crate::workload::Op;
+use crate::workload_words::Op;
 use rdsk_units::printable;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -3,7 +3,8 @@
 use crate::evidence::Evidence;
 use crate::plan::Experiment;
 use crate::result::CellResult;
-use crate::workload::{Workload, words};
+use crate::workload::Workload;
+use crate::workload_words::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! A copy of `rdsk dd`: its operands, its two ends, and what each run of it did and took. It holds data and draws nothing.
 
-use crate::workload::words;
+use crate::workload_words::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -5,7 +5,7 @@ use crate::block_layer::{Bio, BpfEvidence, Request};
 use crate::diskstat::DiskStat;
 use crate::latency::Latency;
 use crate::processor::ProcessorUse;
-use crate::workload::{Op, words};
+use crate::workload_words::{Op, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

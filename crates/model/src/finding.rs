@@ -3,7 +3,7 @@
 
 use crate::cell::CellRecord;
 use crate::plan::Experiment;
-use crate::workload::words;
+use crate::workload_words::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

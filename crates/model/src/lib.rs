@@ -29,6 +29,7 @@ mod untold;
 pub mod watch;
 pub mod watch_document;
 pub mod workload;
+pub mod workload_words;
 
 pub use block_activity::BlockActivity;
 pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Origin, Request, is_write_call};
@@ -67,9 +68,10 @@ pub use watch::{
     WatchedDevice,
 };
 pub use watch_document::{DeviceInterval, WatchCommand, WatchLine};
-pub use workload::{
-    BufferPages, CacheState, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,
-    UnknownWord, Untold, Workload,
+pub use workload::{Points, Workload};
+pub use workload_words::{
+    BufferPages, CacheState, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, StreamRange, Sync,
+    UnknownWord, Untold,
 };
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.

@@ -2,7 +2,7 @@
 //! data; it decides nothing but whether a job contradicts itself.
 
 use crate::latency::Latency;
-use crate::workload::{IoPath, StreamRange, words};
+use crate::workload_words::{IoPath, StreamRange, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

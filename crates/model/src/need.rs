@@ -1,7 +1,7 @@
 //! A need: what a program asks of its storage, as its makers published it, and the workload that shows whether a target gives it. Pure
 //! data; `analysis` judges it.
 
-use crate::workload::words;
+use crate::workload_words::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -1,6 +1,7 @@
 //! The Plan: an ordered list of cells, each one workload requested by one experiment. Pure data; `--dry-run` prints it.
 
-use crate::workload::{Workload, words};
+use crate::workload::Workload;
+use crate::workload_words::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

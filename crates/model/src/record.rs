@@ -9,7 +9,7 @@ use crate::need::Need;
 use crate::problem::Problem;
 use crate::promise::Promise;
 use crate::target::Target;
-use crate::workload::words;
+use crate::workload_words::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

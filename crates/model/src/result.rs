@@ -3,7 +3,7 @@
 use crate::latency::{Estimate, Latency};
 use crate::load::JobResult;
 use crate::stalled::Stalls;
-use crate::workload::{EngineKind, words};
+use crate::workload_words::{EngineKind, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

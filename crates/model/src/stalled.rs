@@ -1,6 +1,6 @@
 //! Times without progress, and what they make of an interval. It holds data and finds none of them.
 
-use crate::workload::Op;
+use crate::workload_words::Op;
 use serde::{Deserialize, Serialize};
 
 /// A time in which no I/O of a cell completed although some waited.

@@ -1,6 +1,6 @@
 //! A target as the Record describes it: facts that were read, never a judgement. `None` means not known.
 
-use crate::workload::words;
+use crate::workload_words::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

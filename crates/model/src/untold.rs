@@ -43,7 +43,7 @@ or_any!(
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::Untold;
+    use crate::workload_words::Untold;
     use crate::{EngineKind, Workload};
     use serde_json::{Value, json};
 

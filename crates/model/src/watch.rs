@@ -4,7 +4,7 @@
 use crate::block_activity::BlockActivity;
 use crate::cell::Verdict;
 use crate::diskstat::DiskStat;
-use crate::workload::{Op, words};
+use crate::workload_words::{Op, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -365,7 +365,7 @@ mod tests {
             target: 0,
             device: "loop9".to_owned(),
             source: "io.max".to_owned(),
-            op: rdsk_model::workload::Op::Read,
+            op: rdsk_model::Op::Read,
             bytes_per_s: Some(1 << 20),
             ops_per_s: None,
         };

@@ -3,12 +3,13 @@
 
 use super::clock::SimClock;
 use super::streams::{NextCall, Stream};
+use crate::cache_probe::CacheProbe;
 use crate::counters::widened_to;
 use crate::job::{CacheCheck, Control, Ended, Flow, Job, Progress, WarmUp};
 use crate::load::Request;
 use crate::places::Firsts;
 use crate::positions::Position;
-use crate::work::{CacheProbe, StreamEnd};
+use crate::work::StreamEnd;
 use rdsk_disk::{Call, CallId, Done, Operation, Route, Stability};
 use rdsk_model::{CacheState, IoPath, Op, PointRun, Sync};
 use rdsk_stats::Histogram;

@@ -3,12 +3,13 @@
 use super::clock::SimClock;
 use super::event_loop::{EIO, EventLoop};
 use super::streams::Stream;
+use crate::cache_probe::is_in_state;
 use crate::counters::fit;
 use crate::error::EngineError;
 use crate::job::{Control, Ended, Job, Prepared, Run, Session, Settled};
 use crate::job_run::JobRun;
 use crate::places::{Firsts, Places, largest};
-use crate::work::{StreamEnd, ended, is_in_state, since};
+use crate::work::{StreamEnd, ended, since};
 use rdsk_disk::{Call, Done, LunId, Operation, Route, Stability};
 use rdsk_model::{CacheState, Clock as _, ColdCheck, CpuTime, EngineKind, IoError, Op, PageCacheState, Sync};
 use std::sync::Arc;
