@@ -4,7 +4,8 @@
 //! ([`after_idle`]), what writes left to a flush ([`settling`]), whether their rate lasts ([`lasting`]), what was read and not used
 //! ([`read_ahead`]), processors
 //! that others used ([`contention`]), what was charged to rdsk ([`charged`]), what calls became in the block layer ([`block_io`]) and how much of their time
-//! was the device's ([`in_device`]), what a larger depth gave ([`saturation`]), what `zones`, `scale` and
+//! was the device's ([`in_device`]), what a larger depth gave ([`saturation`]), whether a load became steady ([`steady`]), whether it meets a need ([`need`]) or keeps a
+//! promise ([`promise`]), what `zones`, `scale` and
 //! `stripe` measured, and what many ratios say together ([`overall`]). Each is a pure function of what was counted. It does no
 //! I/O, reads no clock, draws nothing and advises nothing.
 
@@ -36,6 +37,7 @@ pub mod saturation;
 pub mod scale;
 pub mod settling;
 pub mod stalls;
+pub mod steady;
 pub mod stripe;
 mod target_shares;
 pub mod trend;

@@ -279,7 +279,7 @@ mod tests {
     fn every_usage_error_is_one_line_and_a_hint() {
         check(&[], "no command is given", "rdsk run");
         check(&["--dry-run"], "--dry-run comes after a command", "rdsk run, rdsk paths");
-        check(&["load"], "unknown command \"load\"", "rdsk --help");
+        check(&["erase"], "unknown command \"erase\"", "rdsk --help");
         check(&["rum"], "unknown command \"rum\"", "did you mean rdsk run?");
         check(&["lsit"], "unknown command \"lsit\"", "did you mean rdsk list?");
         check(&["rnu"], "unknown command \"rnu\"", "did you mean rdsk run?");

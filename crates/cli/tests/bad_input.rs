@@ -144,7 +144,7 @@ fn what_is_not_there_is_unknown() {
     for (line, message) in [
         (&[][..], "no command is given"),
         (&["zone"], "unknown command \"zone\""),
-        (&["load", "."], "unknown command \"load\""),
+        (&["erase", "."], "unknown command \"erase\""),
         (&["/dev/sdb"], "unknown command \"/dev/sdb\""),
         (&["run", "--nonsense"], "unknown flag --nonsense"),
         (&["run", "--runtime", "5s"], "--runtime does not apply to rdsk run"),

@@ -164,7 +164,7 @@ fn breaches(record: &Value) {
         ("/error".into(), json!({"code": "x", "message": "x", "hint": null})),
         ("/targets/0/index".into(), json!(1)),
         ("/cells/0/id".into(), second),
-        (at("/experiment"), json!("load")),
+        (at("/experiment"), json!("warm-up")),
         (at("/verdict/code"), json!("fast")),
         (at("/verdict"), Value::Null),
         (at("/result/stop"), json!("tired")),

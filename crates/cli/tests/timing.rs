@@ -8,6 +8,7 @@ mod counts;
 mod ends;
 mod engines;
 mod fusedisk;
+mod load;
 mod own_pause;
 mod rates;
 mod scale;

@@ -1,5 +1,6 @@
 //! What the streams of a load counted in a visit, job by job. It issues nothing.
 
+use crate::latency_series::{LatencySeries, WindowRun};
 use rdsk_model::Op;
 use rdsk_stats::Histogram;
 
@@ -12,13 +13,15 @@ pub struct KindRun {
     pub latency_sum_ns: u64,
     /// Their bytes; 0 for flushes.
     pub bytes: u64,
+    series: LatencySeries,
 }
 
 impl KindRun {
-    /// Counts one.
+    /// Counts one that ended at a time, from the start of the job.
     #[inline]
-    pub(crate) fn count(&mut self, latency_ns: u64, bytes: u64) {
+    pub(crate) fn count(&mut self, at_ns: u64, latency_ns: u64, bytes: u64) {
         self.histogram.record(latency_ns);
+        self.series.record(at_ns, latency_ns);
         self.latency_sum_ns += latency_ns;
         self.bytes += bytes;
     }
@@ -27,6 +30,12 @@ impl KindRun {
         self.histogram.merge(&more.histogram);
         self.latency_sum_ns += more.latency_sum_ns;
         self.bytes += more.bytes;
+        self.series.add(&more.series);
+    }
+
+    /// The latencies in the order of time, by the window in which each ended; and how long a window is, in ns.
+    pub fn windows(&self) -> (u64, Vec<WindowRun>) {
+        self.series.clone().finished()
     }
 }
 

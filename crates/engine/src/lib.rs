@@ -16,6 +16,7 @@ mod error;
 mod io_queue;
 mod job;
 mod job_run;
+mod latency_series;
 mod load;
 mod offsets;
 mod open_target;
@@ -51,6 +52,7 @@ pub use job::{
     CacheCheck, Control, Ended, Engine, Flow, Job, Limits, Prepared, Progress, Run, Session, Settled, WarmUp,
 };
 pub use job_run::{JobRun, KindRun};
+pub use latency_series::WindowRun;
 pub use offsets::capacity;
 pub use real::{ChoiceCache, RealEngine};
 pub use ring::{QueueSource, WaitBatch};

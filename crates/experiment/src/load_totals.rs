@@ -1,7 +1,7 @@
 //! Sums up what the jobs of a load did over the visits of its cell. It holds numbers and issues nothing.
 
-use rdsk_engine::{JobRun, KindRun};
-use rdsk_model::{JobResult, KindResult, Latency, LoadJob, RateResult};
+use rdsk_engine::{JobRun, KindRun, WindowRun};
+use rdsk_model::{JobResult, KindResult, Latency, LatencyWindow, LoadJob, RateResult};
 use rdsk_stats::{Histogram, SparseHistogram};
 use std::collections::BTreeMap;
 
@@ -28,18 +28,44 @@ impl LatencyTotals {
 struct KindTotals {
     latencies: LatencyTotals,
     bytes: u64,
+    windows: Vec<LatencyWindow>,
 }
 
 impl KindTotals {
-    fn add(&mut self, round: u32, run: &KindRun) {
+    /// Adds a visit that began after so much time of those before, and lasted so long.
+    fn add(&mut self, round: u32, run: &KindRun, begin_ns: u64, lasts_ns: u64) {
         self.latencies.add(round, &run.histogram);
         self.bytes += run.bytes;
+        if run.histogram.count() > 0 {
+            self.windows.extend(windows(run, begin_ns, lasts_ns));
+        }
     }
 
     fn result(&self) -> Option<KindResult> {
         let latency_ns = self.latencies.latency();
-        (latency_ns.count > 0).then_some(KindResult { ops: latency_ns.count, bytes: self.bytes, latency_ns })
+        (latency_ns.count > 0).then(|| KindResult {
+            ops: latency_ns.count,
+            bytes: self.bytes,
+            latency_ns,
+            windows: self.windows.clone(),
+        })
     }
+}
+
+/// The windows of a visit, the empty ones after its last request included: in a stall nothing completes.
+fn windows(run: &KindRun, begin_ns: u64, lasts_ns: u64) -> Vec<LatencyWindow> {
+    let (width_ns, mut windows) = run.windows();
+    let whole = usize::try_from(lasts_ns.div_ceil(width_ns)).unwrap_or(0);
+    windows.resize_with(windows.len().max(whole), WindowRun::default);
+    let window = |(number, window): (u64, &WindowRun)| LatencyWindow {
+        begin_ns: begin_ns + number * width_ns,
+        lasts_ns: width_ns.min(lasts_ns.saturating_sub(number * width_ns)),
+        ops: window.latencies.count(),
+        p50_ns: window.latencies.quantile(0.5),
+        p99_ns: window.latencies.quantile(0.99),
+        max_ns: (window.max_ns > 0).then_some(window.max_ns),
+    };
+    (0..).zip(&windows).map(window).collect()
 }
 
 /// What one job did in all visits.
@@ -55,9 +81,10 @@ pub(crate) struct JobTotals {
 
 impl JobTotals {
     fn add(&mut self, round: u32, run: &JobRun) {
-        self.reads.add(round, &run.reads);
-        self.writes.add(round, &run.writes);
-        self.flushes.add(round, &run.flushes);
+        let kinds = [&mut self.reads, &mut self.writes, &mut self.flushes];
+        for (totals, run_of_kind) in kinds.into_iter().zip([&run.reads, &run.writes, &run.flushes]) {
+            totals.add(round, run_of_kind, self.elapsed_ns, run.elapsed_ns);
+        }
         self.lag.add(round, &run.lag);
         self.unsent += run.unsent;
         self.elapsed_ns += run.elapsed_ns;

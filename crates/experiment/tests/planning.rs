@@ -2,8 +2,8 @@
 
 use rdsk_experiment::{PlanError, PlanOptions, max_streams, plan};
 use rdsk_model::{
-    CacheState, Device, EngineKind, Experiment, Extent, Filesystem, IoPath, Op, Pattern, Plan, Sync, Target,
-    TargetKind,
+    CacheState, Device, EngineKind, Experiment, Extent, Filesystem, IoPath, LoadJob, Op, Pattern, Plan, Sync,
+    Target, TargetKind,
 };
 use std::collections::BTreeSet;
 
@@ -55,7 +55,9 @@ fn a_whole_run_asks_every_question_once() {
 #[test]
 fn the_most_streams_are_those_of_the_plan() {
     for counts in [None, Some(vec![2]), Some(vec![3, 5, 4])] {
-        let options = PlanOptions { stream_counts: counts, ..PlanOptions::default() };
+        let job = |name: &str, streams| LoadJob { streams, ..LoadJob::random_reads(name, 0) };
+        let phases = vec![vec![job("a", 2), job("b", 3)], vec![job("c", 4)]];
+        let options = PlanOptions { stream_counts: counts, phases, ..PlanOptions::default() };
         for &experiment in Experiment::PLANNED {
             let plan = planned(&[experiment], &target(1 << 30), true, &options);
             let most = plan.cells.iter().map(|cell| cell.workload.streams).max();

@@ -45,8 +45,8 @@ pub use evidence::{
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
 pub use load::{
-    Arrivals, BlockShare, Flush, FlushCall, JobResult, KindResult, LoadJob, OffsetRule, Rate, RateResult,
-    Requests, Zone,
+    Arrivals, BlockShare, Flush, FlushCall, JobResult, KindResult, LatencyWindow, LoadJob, OffsetRule, Rate,
+    RateResult, Requests, Zone,
 };
 pub use need::{Need, Statistic, Strength, Subject, Threshold};
 pub use nvme::is_nvme_path;

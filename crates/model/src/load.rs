@@ -274,6 +274,24 @@ fn check_offsets(rule: &OffsetRule) -> Result<(), String> {
     }
 }
 
+/// Latencies of requests that completed within one part of the time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LatencyWindow {
+    /// When it begins: time in which the load ran, the visits before included.
+    pub begin_ns: u64,
+    /// How long it is; the last of a visit ends with it.
+    pub lasts_ns: u64,
+    /// How many completed in it.
+    pub ops: u64,
+    /// Their median to 0.8 %; `None` with too few.
+    pub p50_ns: Option<u64>,
+    /// Their 99th percentile to 0.8 %; `None` with too few.
+    pub p99_ns: Option<u64>,
+    /// The longest of them; `None` without any.
+    pub max_ns: Option<u64>,
+}
+
 /// Requests of one kind that a job completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -284,6 +302,8 @@ pub struct KindResult {
     pub bytes: u64,
     /// Their latencies: from the arrival where the job has a rate, else from the call.
     pub latency_ns: Latency,
+    /// The latencies in the order of time, at most 16 windows of equal length in each visit.
+    pub windows: Vec<LatencyWindow>,
 }
 
 /// How a job kept up with its rate.

@@ -51,15 +51,26 @@ impl SparseHistogram {
         crate::codec::encode(&counts)
     }
 
-    /// The median to the width of a bucket, if there are enough values.
-    fn median(&self) -> Option<u64> {
+    /// Adds all values of another one.
+    pub fn append(&mut self, other: &Self) {
+        let mut sum: std::collections::BTreeMap<u16, u64> = self.buckets.iter().copied().collect();
+        for &(index, count) in &other.buckets {
+            let own = sum.entry(index).or_default();
+            *own = own.saturating_add(count);
+        }
+        self.buckets = sum.into_iter().collect();
+    }
+
+    /// The quantile at `p` to the width of a bucket, its upper end in nanoseconds; `None` without enough values, as
+    /// [`Histogram::quantile`].
+    pub fn quantile(&self, p: f64) -> Option<u64> {
         let count = self.count();
         let mut below = 0_u64;
         let (index, _) = self.buckets.iter().find(|(_, more)| {
             below = below.saturating_add(*more);
-            below >= count.div_ceil(2)
+            below as f64 >= p * count as f64
         })?;
-        Histogram::has_enough(count, 0.5).then_some(bounds_of(usize::from(*index)).1)
+        Histogram::has_enough(count, p).then_some(bounds_of(usize::from(*index)).1)
     }
 
     /// How many values lie in this bucket or above it.
@@ -131,7 +142,7 @@ pub fn quantile_range(p: f64, rounds: &[SparseHistogram]) -> Option<QuantileRang
 /// Student's 95 % interval of the mean logarithm of the rounds' own medians, as nanoseconds; none for fewer than three.
 fn range_of_medians(rounds: &[&SparseHistogram]) -> Option<(u64, u64)> {
     let logarithms: Vec<f64> =
-        rounds.iter().filter_map(|round| Some((round.median()? as f64).ln())).collect();
+        rounds.iter().filter_map(|round| Some((round.quantile(0.5)? as f64).ln())).collect();
     let interval = crate::mean_interval(&logarithms).filter(|_| logarithms.len() >= MIN_MEDIANS)?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     let whole = |ns: f64| ns as u64;

@@ -65,8 +65,11 @@ impl<'a> Facts<'a> {
             ops,
             elapsed_ns: cell.result.elapsed_ns.unwrap_or(0).max(1),
             moved,
-            opposite: metrics::device_bytes(cell, op.select(Op::Write, Op::Read))
-                .map(|bytes| bytes.saturating_sub(mixed::own_opposite_bytes(cell))),
+            opposite: if mixed::has_both(cell) {
+                Some(0)
+            } else {
+                metrics::device_bytes(cell, op.select(Op::Write, Op::Read))
+            },
             share: moved.map(|moved| metrics::ratio(moved, bytes) / written.least),
             written,
             process_share: charged(cell, targets, op).map(|charged| metrics::ratio(charged, bytes)),

@@ -15,16 +15,14 @@ fn done(cell: &CellRecord, op: Op) -> (u64, u64) {
     kinds.fold((0, 0), |(ops, bytes), kind| (ops + kind.ops, bytes + kind.bytes))
 }
 
-/// The bytes of the direction that the cell is not of, in a load that has both; 0 for other cells.
-pub(super) fn own_opposite_bytes(cell: &CellRecord) -> u64 {
-    let other = if cell.workload.op == Op::Read { Op::Write } else { Op::Read };
-    done(cell, other).1
+/// Whether a load both reads and writes: what the devices moved in one direction is then judged by the half of that direction alone.
+pub(super) fn has_both(cell: &CellRecord) -> bool {
+    done(cell, Op::Read).0 > 0 && done(cell, Op::Write).0 > 0
 }
 
 /// The reads and the writes of a load, as cells of their own; `None` for other cells.
 pub(super) fn halves(cell: &CellRecord) -> Option<[CellRecord; 2]> {
-    let ran = |op| done(cell, op).0 > 0;
-    (ran(Op::Read) && ran(Op::Write)).then(|| {
+    has_both(cell).then(|| {
         [Op::Read, Op::Write].map(|op| {
             let mut half = cell.clone();
             let (ops, bytes) = done(cell, op);
@@ -34,4 +32,21 @@ pub(super) fn halves(cell: &CellRecord) -> Option<[CellRecord; 2]> {
             half
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixtures;
+    use rdsk_model::VerdictCode;
+
+    /// A log writes whole pages and the journal of its filesystem: more than its bytes, while another job reads.
+    #[test]
+    fn what_the_own_writes_cost_is_not_of_others() {
+        let mut record = fixtures::load();
+        assert_eq!(record.cells[0].verdict.as_ref().unwrap().code, VerdictCode::Device);
+        let device = &mut record.cells[0].evidence.device[0];
+        device.read_bytes = device.read_bytes.map(|bytes| bytes * 3);
+        let verdict = crate::verdict(&record.cells[0], &record.targets, Some(8));
+        assert_eq!(verdict.code, VerdictCode::Disturbed, "{}", verdict.text);
+    }
 }

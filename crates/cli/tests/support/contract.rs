@@ -25,6 +25,8 @@ pub(crate) fn exit_complaints(record: &Value, code: i32) -> Vec<String> {
     let fits = match (status, code) {
         ("interrupted", 130) => true,
         ("complete", 0) => !has_cell_errors,
+        // FAIL and UNSURE of a check.
+        ("complete", 1 | 5) => !has_cell_errors && record["need"].is_object(),
         ("complete", 4) => has_cell_errors,
         ("failed", 2) => kind == Some("usage"),
         ("failed", 3) => kind == Some("refused"),

@@ -220,7 +220,7 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
         }
         let latency_ns = self.now_ns - begin_ns;
         if latency_ns <= SHORT_NS || !work.was_away(begin_ns, self.now_ns, begin_ns) {
-            self.run.flushes.count(latency_ns, 0);
+            self.run.flushes.count(self.now_ns.saturating_sub(self.begin_ns), latency_ns, 0);
         }
         None
     }
@@ -236,6 +236,7 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
         work.enter(now_ns);
         let (mut good, mut bytes, mut completions) = (0u64, 0u64, 0u32);
         let mut end = StreamEnd::Complete;
+        let at_ns = now_ns.saturating_sub(self.begin_ns);
         let Self { in_flight, free, slots, resubmit, run, .. } = self;
         self.queue.completions(|number, result| {
             completions += 1;
@@ -255,7 +256,7 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
             let len = request.len as u64;
             let latency_ns = now_ns - request.from_ns;
             if latency_ns <= SHORT_NS || !work.was_away(request.from_ns, now_ns, before_ns) {
-                run.kind(request.op).count(latency_ns, len);
+                run.kind(request.op).count(at_ns, latency_ns, len);
             } else {
                 run.kind(request.op).bytes += len;
             }

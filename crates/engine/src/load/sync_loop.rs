@@ -123,7 +123,8 @@ impl SyncStream<'_> {
         work.enter(end_ns);
         work.counters.add(end_ns, request.bytes, 1);
         if end_ns - from_ns <= SHORT_NS || !work.was_away(from_ns, end_ns, begin_ns) {
-            self.run.kind(request.op).count(end_ns - from_ns, request.bytes);
+            let at_ns = end_ns.saturating_sub(self.begin_ns);
+            self.run.kind(request.op).count(at_ns, end_ns - from_ns, request.bytes);
             if let Some(due_ns) = due_ns {
                 self.run.lag.record(begin_ns.saturating_sub(due_ns));
             }
@@ -144,7 +145,7 @@ impl SyncStream<'_> {
             return Err(StreamEnd::Failed);
         }
         if end_ns - begin_ns <= SHORT_NS || !work.was_away(begin_ns, end_ns, begin_ns) {
-            self.run.flushes.count(end_ns - begin_ns, 0);
+            self.run.flushes.count(end_ns.saturating_sub(self.begin_ns), end_ns - begin_ns, 0);
         }
         Ok(())
     }

@@ -340,13 +340,14 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         load.in_flight -= 1;
         load.rests_until_ns = done.end_ns + load.job.think_ns;
         let latency_ns = done.end_ns - due_ns.unwrap_or(done.start_ns);
+        let at_ns = done.end_ns.saturating_sub(self.begin_ns + load.job.delay_ns);
         match kind {
             LoadCall::Request(op) => {
-                load.run.kind(op).count(latency_ns, call.position.bytes);
+                load.run.kind(op).count(at_ns, latency_ns, call.position.bytes);
                 Some(latency_ns)
             }
             LoadCall::Flush => {
-                load.run.flushes.count(latency_ns, 0);
+                load.run.flushes.count(at_ns, latency_ns, 0);
                 None
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::context::PlanContext;
 use crate::question::Question;
+use crate::request::PlanOptions;
 use rdsk_model::{
     Cell, EngineKind, Experiment, Extent, IoPath, LoadJob, OffsetRule, Op, Pattern, TargetKind,
 };
@@ -14,8 +15,15 @@ pub(crate) struct Load;
 impl Question for Load {
     fn cells(&self, context: &PlanContext<'_>, _contexts: &[PlanContext<'_>]) -> Vec<Cell> {
         let phases = &context.options.phases;
-        let id = |number: usize| if phases.len() == 1 { "load".to_owned() } else { format!("load/{number}") };
-        (1..).zip(phases).filter_map(|(number, jobs)| phase(context, jobs, id(number))).collect()
+        (1..)
+            .zip(phases)
+            .filter_map(|(number, jobs)| phase(context, jobs, format!("load/{number}")))
+            .collect()
+    }
+
+    fn max_streams(&self, options: &PlanOptions) -> u32 {
+        let streams = |jobs: &Vec<LoadJob>| jobs.iter().map(|job| job.streams).sum();
+        options.phases.iter().map(streams).max().unwrap_or(1)
     }
 }
 

@@ -1,11 +1,11 @@
 //! The figures of a load: the latencies of its jobs, and what a promise on latency allows: reached rate and latency over the rate that
 //! arrived.
 
-use super::rows::rows;
+use super::rows::{NamedCell, rows};
 use super::{Subject, percentiles};
 use crate::figure::{Axis, Drawing, Figure, Look, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::promise::{Promised, Step};
-use rdsk_model::Experiment;
+use rdsk_model::{Experiment, JobResult, KindResult, LatencyWindow};
 use rdsk_report::{Unit, or_missing};
 
 pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
@@ -17,8 +17,73 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
         .filter(|(_, promised)| !promised.steps.is_empty())
         .collect();
     let mut figures: Vec<Figure> = curve(&searches).into_iter().collect();
+    if searches.is_empty() {
+        figures.extend(by_time(&jobs, subjects.len() > 1));
+    }
     figures.extend(percentiles::figure("load-latency", "Latency by percentile", &jobs));
     figures
+}
+
+/// Latencies of each kind of request over the time of its job; `None` where no window has a median.
+fn by_time(rows: &[NamedCell<'_>], has_several: bool) -> Option<Figure> {
+    let lines: Vec<(usize, String, &KindResult)> = rows
+        .iter()
+        .enumerate()
+        .flat_map(|(index, row)| {
+            let kinds = row.cell.result.jobs.iter().flat_map(named_kinds);
+            let name = move |kind: &str| {
+                if has_several { format!("{}, {kind}", row.name()) } else { kind.to_owned() }
+            };
+            kinds.map(move |(kind, result)| (index, name(&kind), result))
+        })
+        .collect();
+    let windows = || lines.iter().flat_map(|(.., kind)| &kind.windows);
+    let times: Vec<f64> = windows().filter_map(|window| Some(window.p50_ns? as f64)).collect();
+    let time = Unit::fit(&Unit::TIMES, rdsk_stats::median(&times));
+    let point = |window: &LatencyWindow| {
+        let median = time.of(window.p50_ns? as f64);
+        let seconds = (window.begin_ns + window.lasts_ns / 2) as f64 / 1e9;
+        let most = window.p99_ns.or(window.max_ns).map_or(median, |ns| time.of(ns as f64));
+        Some(Point { x: seconds, y: median, interval: Some((median, most)), ..Point::default() })
+    };
+    let series = lines.iter().enumerate().map(|(style, (index, name, kind))| {
+        let points = kind.windows.iter().filter_map(point).collect();
+        let look = if has_several { Look { color: *index, style } } else { Look { color: style, style: 0 } };
+        Series::new(name.as_str(), Shape::Course, points).looking(Some(look))
+    });
+    let plot = Plot::new(Axis::from_zero("time of the load", "s"), Axis::log("latency", time.name), series);
+    let row = |name: &str, window: &LatencyWindow| {
+        let cell = |ns: Option<u64>| or_missing(ns.map(|ns| format!("{:.3}", ns as f64 / 1e6)));
+        let begin = format!("{:.2}", window.begin_ns as f64 / 1e9);
+        let ops = window.ops.to_string();
+        vec![
+            rdsk_units::printable(name),
+            begin,
+            ops,
+            cell(window.p50_ns),
+            cell(window.p99_ns),
+            cell(window.max_ns),
+        ]
+    };
+    let rows =
+        lines.iter().flat_map(|(_, name, kind)| kind.windows.iter().map(move |window| row(name, window)));
+    let table = Table::new(["requests", "from s", "completed", "p50 ms", "p99 ms", "max ms"], rows);
+    (!times.is_empty()).then(|| Figure {
+        id: "load-by-time".into(),
+        title: "Latency over time".into(),
+        shows: "Latencies of the requests that completed in each window: the line is their median, the band reaches up to \
+                their p99, or to the longest where a window has too few."
+            .into(),
+        drawing: Drawing::Plot(plot),
+        table,
+        evidence: Vec::new(),
+    })
+}
+
+/// The kinds of requests of a job with their names.
+fn named_kinds(job: &JobResult) -> impl Iterator<Item = (String, &KindResult)> {
+    let kinds = [("reads", &job.reads), ("writes", &job.writes), ("flushes", &job.flushes)];
+    kinds.into_iter().filter_map(move |(word, kind)| Some((format!("{} {word}", job.name), kind.as_ref()?)))
 }
 
 /// Latency over the rate that arrived, a line for each result.

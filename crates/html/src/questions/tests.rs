@@ -328,6 +328,7 @@ fn whole_run() -> Record {
     let mut job = record.cells[0].clone();
     (job.id, job.experiment) = ("fio/job/read".into(), Experiment::Fio);
     record.cells.push(job);
+    record.cells.extend(fixtures::load().cells);
     record
 }
 

@@ -3,14 +3,21 @@
 
 use crate::cells;
 use crate::page::{Page, Tone};
+use crate::spark;
 use rdsk_analysis::need::{self, Judged, Outcome};
 use rdsk_analysis::promise::{Promised, Step};
+use rdsk_analysis::steady::{Course, Measure};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{
     Arrivals, CellRecord, Experiment, JobResult, KindResult, LoadJob, Need, OffsetRule, Requests, Statistic,
     Subject, Threshold,
 };
 use rdsk_units::{Bytes, Nanos, count, grouped, percent};
+
+/// Width of a curve in columns.
+const CURVE_WIDTH: usize = 24;
+/// A curve of fewer points shows nothing.
+const MIN_CURVE: usize = 4;
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     if let Some(need) = &analysis.need {
@@ -78,12 +85,26 @@ fn draw_need(page: &mut Page, analysis: &Analysis<'_>, need: &Need) {
         Outcome::Fail => Tone::Error,
     };
     page.sentence(tone, format!("{} ", outcome.as_str()), format!("{}: {}", need.name, need.title));
-    for judged in &judged {
-        page.sentence(Tone::Plain, format!("  {:<7} ", judged.outcome.as_str()), answer(need, judged));
+    let shared = shared_doubt(&judged).map(str::to_owned);
+    for mut judged in judged {
+        if shared.is_some() {
+            judged.doubt = None;
+        }
+        page.sentence(Tone::Plain, format!("  {:<7} ", judged.outcome.as_str()), answer(need, &judged));
+    }
+    if let Some(doubt) = shared {
+        page.sentence(Tone::Plain, "  Of all of these: ", doubt);
     }
     let ours = if need.job_is_ours { "; the job is rdsk's choice" } else { "" };
     page.sentence(Tone::Plain, "  Source ", format!("({}{ours}): {}", need.strength, need.source));
     page.sentence(Tone::Plain, "  Note: ", need.remark.clone());
+}
+
+/// What makes every one of several thresholds unsure.
+fn shared_doubt<'a>(judged: &'a [Judged<'_>]) -> Option<&'a str> {
+    let (first, others) = judged.split_first()?;
+    let is_shared = !others.is_empty() && others.iter().all(|judged| judged.doubt == first.doubt);
+    first.doubt.as_deref().filter(|_| is_shared)
 }
 
 /// One threshold, its figure and what it rests on.
@@ -168,7 +189,8 @@ fn draw_cell(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
     page.table(&heads, &rows);
     for (job, result) in cell.workload.jobs.iter().zip(&cell.result.jobs) {
         page.sentence(Tone::Plain, format!("  {}: ", job.name), asked(job));
-        if let Some(text) = kept_up(job, result) {
+        let texts = [kept_up(job, result), course(result), by_time(result)];
+        for text in texts.into_iter().flatten() {
             page.sentence(Tone::Plain, "    ", text);
         }
     }
@@ -231,14 +253,17 @@ fn asked(job: &LoadJob) -> String {
         parts.push("into newly allocated space".into());
     }
     parts.push(match job.offered_per_s() {
-        Some(per_s) => format!("open loop, {}/s, {} arrivals", count(per_s), arrivals(job)),
+        Some(per_s) => format!("open loop, {}/s, {}", count(per_s), arrivals(job)),
         None => "closed loop".into(),
     });
     parts.join(", ")
 }
 
-fn arrivals(job: &LoadJob) -> Arrivals {
-    job.rate.map_or(Arrivals::Constant, |rate| rate.arrivals)
+fn arrivals(job: &LoadJob) -> &'static str {
+    match job.rate.map(|rate| rate.arrivals) {
+        Some(Arrivals::Poisson) => "Poisson arrivals",
+        Some(Arrivals::Constant) | None => "equally spaced",
+    }
 }
 
 fn rule(offsets: &OffsetRule) -> String {
@@ -256,6 +281,53 @@ fn rule(offsets: &OffsetRule) -> String {
 fn sizes(requests: &Requests) -> String {
     let (min, max) = (requests.min_bytes(), requests.max_bytes());
     if min == max { Bytes(min).to_string() } else { format!("{}–{}", Bytes(min), Bytes(max)) }
+}
+
+/// Whether the job became steady, and when.
+fn course(result: &JobResult) -> Option<String> {
+    let course = Course::of(result)?;
+    let (least, largest) = course.range();
+    let of = |figure: f64| match course.measure {
+        Measure::Rate => format!("{}/s", count(figure)),
+        Measure::Median => words::mean_nanos(figure),
+    };
+    let what = match course.measure {
+        Measure::Rate => "rate",
+        Measure::Median => "median latency",
+    };
+    let (least, largest) = (of(least), of(largest));
+    let range = if least == largest { least } else { format!("{least}–{largest}") };
+    let whole = Nanos(course.part_ns * course.parts.len() as u64);
+    Some(match course.steady_from {
+        Some(0) => format!("steady from the start: {what} {range} in each tenth of {whole}"),
+        Some(from) => {
+            let first = course.parts.first().copied().unwrap_or_default();
+            let begin = Nanos(course.part_ns * from as u64);
+            format!("steady from {begin} of {whole} on: {what} {range} in each tenth; at first {}", of(first))
+        }
+        None => format!("not steady: {what} {range} in the tenths of {whole}"),
+    })
+}
+
+/// The latencies of its slowest kind of request in the order of time, where they differ.
+fn by_time(result: &JobResult) -> Option<String> {
+    let kinds = [("reads", &result.reads), ("writes", &result.writes), ("flushes", &result.flushes)];
+    let shown = kinds.into_iter().filter_map(|(word, kind)| {
+        let kind = kind.as_ref()?;
+        Some((word, kind, kind.latency_ns.p99?))
+    });
+    let (word, kind, _) = shown.max_by_key(|(.., p99)| *p99)?;
+    let p99s: Vec<u64> = kind.windows.iter().filter_map(|window| window.p99_ns).collect();
+    let worst = kind.windows.iter().max_by_key(|window| window.p99_ns)?;
+    if p99s.len() < kind.windows.len() / 2 || p99s.len() < MIN_CURVE {
+        return None;
+    }
+    Some(format!(
+        "p99 of {word} by time {}, at most {} at {}",
+        spark::line(&p99s, CURVE_WIDTH),
+        words::nanos(worst.p99_ns?),
+        Nanos(worst.begin_ns)
+    ))
 }
 
 /// How a job kept up with its rate.
