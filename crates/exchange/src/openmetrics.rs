@@ -1,6 +1,8 @@
 //! Records as OpenMetrics text that the older Prometheus parser of node_exporter's textfile collector reads too: gauges and
 //! summaries only, base units, no timestamps. What was not measured has no sample.
 
+mod loads;
+
 use crate::cells_csv::target_names;
 use rdsk_analysis::lasting::{Lasting, lasting_of};
 use rdsk_analysis::metrics::seconds;
@@ -106,6 +108,8 @@ pub fn openmetrics(records: &[&Record]) -> String {
         gauges(&mut text, (name, unit, help), &cells, value);
     }
     latencies(&mut text, &cells);
+    loads::jobs(&mut text, &cells);
+    loads::needs(&mut text, records);
     text.push_str("# EOF\n");
     text
 }
@@ -197,16 +201,21 @@ fn latencies(text: &mut String, cells: &[Labelled<'_>]) {
         let Some(latency) = cell.result.latency_ns.as_ref().filter(|latency| latency.count > 0) else {
             continue;
         };
-        for (quantile, value) in QUANTILES {
-            if let Some(ns) = value(latency) {
-                sample(text, NAME, &format!("{labels},quantile=\"{quantile}\""), seconds(ns));
-            }
-        }
-        if let Some(mean) = latency.mean {
-            sample(text, &format!("{NAME}_sum"), labels, mean * latency.count as f64 / 1e9);
-        }
-        sample(text, &format!("{NAME}_count"), labels, latency.count as f64);
+        summary(text, NAME, labels, latency);
     }
+}
+
+/// The samples of one summary.
+fn summary(text: &mut String, name: &str, labels: &str, latency: &Latency) {
+    for (quantile, value) in QUANTILES {
+        if let Some(ns) = value(latency) {
+            sample(text, name, &format!("{labels},quantile=\"{quantile}\""), seconds(ns));
+        }
+    }
+    if let Some(mean) = latency.mean {
+        sample(text, &format!("{name}_sum"), labels, mean * latency.count as f64 / 1e9);
+    }
+    sample(text, &format!("{name}_count"), labels, latency.count as f64);
 }
 
 fn settings(cell: &CellRecord) -> String {

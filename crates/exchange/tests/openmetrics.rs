@@ -3,7 +3,7 @@
 
 use rdsk_exchange::openmetrics;
 use rdsk_finding::fixtures;
-use rdsk_model::Record;
+use rdsk_model::{Need as NeedOfRecord, Record, Statistic, Strength, Subject, Threshold};
 use rdsk_testkit::{Need, requires};
 use std::collections::{BTreeMap, HashSet};
 use std::process::Command;
@@ -163,6 +163,55 @@ fn every_figure_is_that_of_the_record() {
     assert_eq!(value(&samples, "rdsk_run_start_seconds", &[]), Some(1_767_323_045.0), "2026-01-02T03:04:05Z");
     assert_eq!(value(&samples, "rdsk_run_duration_seconds", &[]), Some(61.0));
     assert_eq!(value(&samples, "rdsk_run_info", &[("id", &record.id), ("tool", "rdsk")]), Some(1.0));
+}
+
+#[test]
+fn jobs_and_needs_have_series_of_their_own() {
+    let mut record = fixtures::load();
+    let threshold = |of: Subject, statistic: Statistic, at_most: f64| Threshold {
+        job: "log".into(),
+        of,
+        statistic,
+        at_most: Some(at_most),
+        at_least: None,
+        over_ns: None,
+        disputed_until: None,
+    };
+    record.need = Some(NeedOfRecord {
+        name: "etcd".into(),
+        title: "a log".into(),
+        source: "here".into(),
+        strength: Strength::Own,
+        job_is_ours: false,
+        remark: String::new(),
+        lasts_ns: 0,
+        outlasts_bytes: 0,
+        // The longest flush takes 14.4 ms, and no range of the p99 is known.
+        thresholds: vec![
+            threshold(Subject::Flushes, Statistic::Max, 1e7),
+            threshold(Subject::Writes, Statistic::Max, 1e7),
+            threshold(Subject::Flushes, Statistic::P99, 1e7),
+        ],
+    });
+    let samples = parsed(&openmetrics(&[&record]));
+    for (job, kind, ops) in
+        [("database", "reads", 10_500.0), ("database", "writes", 4_500.0), ("log", "flushes", 12_000.0)]
+    {
+        let labels = [("cell", "load/1"), ("job", job), ("kind", kind)];
+        assert_eq!(value(&samples, "rdsk_job_requests", &labels), Some(ops));
+        assert_eq!(value(&samples, "rdsk_job_latency_seconds_count", &labels), Some(ops));
+    }
+    let p99 = [("job", "log"), ("kind", "flushes"), ("quantile", "0.99")];
+    assert_eq!(value(&samples, "rdsk_job_latency_seconds", &p99), Some(0.0048));
+    assert_eq!(value(&samples, "rdsk_job_unsent_requests", &[("job", "database")]), Some(0.0));
+    assert_eq!(value(&samples, "rdsk_need_info", &[("need", "etcd"), ("answer", "FAIL")]), Some(1.0));
+    let met = |of: &str, statistic: &str| {
+        value(&samples, "rdsk_need_threshold_met", &[("need", "etcd"), ("of", of), ("statistic", statistic)])
+    };
+    assert_eq!(
+        (met("flushes", "max"), met("writes", "max"), met("flushes", "p99")),
+        (Some(0.0), Some(1.0), None)
+    );
 }
 
 #[test]

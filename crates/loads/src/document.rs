@@ -179,7 +179,7 @@ fn amount(key: &'static str, text: &str, statistic: Statistic) -> Result<f64, Lo
             Nanos::parse(text).map(|time| time.0 as f64).map_err(|error| LoadError::quantity(key, &error))
         }
         Statistic::OpsPerS => number(text),
-        Statistic::BytesPerS => {
+        Statistic::BytesPerS | Statistic::LowestBytesPerS => {
             let size = text.trim().strip_suffix("/s").unwrap_or(text);
             Bytes::parse(size).map(|bytes| bytes.0 as f64).map_err(|error| LoadError::quantity(key, &error))
         }

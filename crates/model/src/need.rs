@@ -33,6 +33,8 @@ words!(
         OpsPerS = "ops/s",
         /// Bytes per second.
         BytesPerS = "bytes/s",
+        /// Bytes per second in the worst tenth of the time.
+        LowestBytesPerS = "lowest-bytes/s",
         /// The share of the latencies above [`Threshold::over_ns`], between 0 and 1.
         ShareOver = "share-over",
     }

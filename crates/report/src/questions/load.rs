@@ -16,6 +16,8 @@ use rdsk_units::{Bytes, Nanos, count, grouped, percent};
 
 /// Width of a curve in columns.
 const CURVE_WIDTH: usize = 24;
+/// From this size on, what requests move matters more than how many there are.
+const LARGE_BYTES: f64 = 65_536.0;
 /// A curve of fewer points shows nothing.
 const MIN_CURVE: usize = 4;
 
@@ -116,6 +118,9 @@ pub(crate) fn answer(need: &Need, judged: &Judged<'_>) -> String {
             format!("share of {} above {over}", subject(judged, *of))
         }
         Statistic::OpsPerS => format!("{} per second", subject(judged, *of)),
+        Statistic::LowestBytesPerS => {
+            format!("bandwidth of {} in the worst tenth of the time", subject(judged, *of))
+        }
         Statistic::BytesPerS => format!("bandwidth of {}", subject(judged, *of)),
         Statistic::Max => format!("longest of the {}", subject(judged, *of)),
         Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 => {
@@ -123,8 +128,8 @@ pub(crate) fn answer(need: &Need, judged: &Judged<'_>) -> String {
         }
     };
     let mark = match (judged.threshold.at_most, judged.threshold.at_least) {
-        (Some(most), _) => format!("≤ {}", amount(*statistic, most)),
-        (None, Some(least)) => format!("≥ {}", amount(*statistic, least)),
+        (Some(most), _) => format!("≤ {}", published(*statistic, most)),
+        (None, Some(least)) => format!("≥ {}", published(*statistic, least)),
         (None, None) => String::new(),
     };
     let mut text = format!("{name} {mark} ({job})");
@@ -160,11 +165,20 @@ fn subject(judged: &Judged<'_>, of: Subject) -> String {
     }
 }
 
+/// A threshold in the units of those who published it: a bandwidth of whole megabytes as such.
+fn published(statistic: Statistic, value: f64) -> String {
+    let is_bandwidth = matches!(statistic, Statistic::BytesPerS | Statistic::LowestBytesPerS);
+    if is_bandwidth && value % 1e5 == 0.0 {
+        return format!("{} MB/s ({})", value / 1e6, words::rate(value));
+    }
+    amount(statistic, value)
+}
+
 /// A value of a statistic with its unit.
 fn amount(statistic: Statistic, value: f64) -> String {
     match statistic {
         Statistic::OpsPerS => format!("{}/s", count(value)),
-        Statistic::BytesPerS => words::rate(value),
+        Statistic::BytesPerS | Statistic::LowestBytesPerS => words::rate(value),
         Statistic::ShareOver => percent(value),
         Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 | Statistic::Max => {
             words::mean_nanos(value)
@@ -287,7 +301,11 @@ fn sizes(requests: &Requests) -> String {
 fn course(result: &JobResult) -> Option<String> {
     let course = Course::of(result)?;
     let (least, largest) = course.range();
+    let kinds = || result.reads.iter().chain(&result.writes);
+    let (ops, bytes) = kinds().fold((0, 0), |(ops, bytes), kind| (ops + kind.ops, bytes + kind.bytes));
+    let mean_bytes = bytes as f64 / ops.max(1) as f64;
     let of = |figure: f64| match course.measure {
+        Measure::Rate if mean_bytes >= LARGE_BYTES => words::rate(figure * mean_bytes),
         Measure::Rate => format!("{}/s", count(figure)),
         Measure::Median => words::mean_nanos(figure),
     };

@@ -1,0 +1,171 @@
+//! The figure that a threshold is about, with its 95 % interval.
+
+use crate::metrics;
+use crate::steady::{Course, Measure};
+use rdsk_model::{CellRecord, JobResult, KindResult, Need, PercentileRange, Statistic, Subject, Threshold};
+use rdsk_stats::{Histogram, mean_interval};
+
+/// A figure with its interval; an end is `None` where so few requests show none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// In the unit of the statistic: ns, per second, or a share.
+    pub value: f64,
+    /// The lower end.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// Requests that it rests on.
+    pub ops: u64,
+}
+
+/// The figure of a threshold.
+pub(super) fn figure_of(
+    need: &Need,
+    threshold: &Threshold,
+    cell: &CellRecord,
+    result: &JobResult,
+) -> Option<Figure> {
+    let kind = match threshold.of {
+        Subject::Reads => result.reads.as_ref(),
+        Subject::Writes => result.writes.as_ref(),
+        Subject::Flushes => result.flushes.as_ref(),
+    }?;
+    let latency = &kind.latency_ns;
+    let ranges = latency.ranges.unwrap_or_default();
+    let percentile = |value: Option<u64>, range: Option<PercentileRange>| {
+        let end = |end: Option<u64>| end.map(|ns| ns as f64);
+        Some(Figure {
+            value: value? as f64,
+            low: end(range.and_then(|range| range.low)),
+            high: end(range.and_then(|range| range.high)),
+            ops: latency.count,
+        })
+    };
+    match threshold.statistic {
+        Statistic::P50 => percentile(latency.p50, ranges.p50),
+        Statistic::P99 => percentile(latency.p99, ranges.p99),
+        Statistic::P999 => percentile(latency.p999, ranges.p999),
+        Statistic::Max => percentile(latency.max, None),
+        Statistic::Mean => of_rounds(kind, latency.mean?, Histogram::mean),
+        Statistic::ShareOver => {
+            let over_ns = threshold.over_ns?;
+            let share = |all: &Histogram| {
+                let count = all.count();
+                (count > 0).then(|| 1.0 - metrics::ratio(all.count_up_to(over_ns), count))
+            };
+            let all = Histogram::from_base64(latency.histogram.as_deref()?).ok()?;
+            of_rounds(kind, share(&all)?, share)
+        }
+        Statistic::OpsPerS => rate(need, cell, result, kind, kind.ops),
+        Statistic::BytesPerS => rate(need, cell, result, kind, kind.bytes),
+        Statistic::LowestBytesPerS => lowest(result, kind),
+    }
+}
+
+/// A figure of all latencies with the interval that those of the rounds give.
+fn of_rounds(kind: &KindResult, value: f64, each: impl Fn(&Histogram) -> Option<f64>) -> Option<Figure> {
+    let rounds = kind.latency_ns.rounds.iter();
+    let samples: Vec<f64> =
+        rounds.filter_map(|round| each(&Histogram::from_base64(&round.histogram).ok()?)).collect();
+    let half = mean_interval(&samples).map(|interval| interval.high - interval.mean);
+    let end = |sign: f64| half.map(|half| (value + sign * half).max(0.0));
+    Some(Figure { value, low: end(-1.0), high: end(1.0), ops: kind.ops })
+}
+
+/// A rate of so much in all. Where a need is about what lasts, it is that of the steady state; else that of the whole time, with the
+/// relative interval of the cell's, of which it is a part.
+fn rate(
+    need: &Need,
+    cell: &CellRecord,
+    result: &JobResult,
+    kind: &KindResult,
+    amount: u64,
+) -> Option<Figure> {
+    if (need.outlasts_bytes > 0 || need.lasts_ns > 0)
+        && let Some(figure) = lasting(result, kind, amount)
+    {
+        return Some(figure);
+    }
+    let value = amount as f64 / metrics::seconds(result.elapsed_ns.max(1));
+    let estimate = cell.result.bytes_per_s.filter(|estimate| estimate.mean > 0.0);
+    let end = |end: fn(&rdsk_model::Estimate) -> Option<f64>| {
+        let estimate = estimate?;
+        Some(value * end(&estimate)? / estimate.mean)
+    };
+    Some(Figure {
+        value,
+        low: end(|estimate| estimate.low),
+        high: end(|estimate| estimate.high),
+        ops: kind.ops,
+    })
+}
+
+/// The rate of the tenths of the steady state, with Student's interval of their mean; `None` without one, and where a rate was offered.
+fn lasting(result: &JobResult, kind: &KindResult, amount: u64) -> Option<Figure> {
+    let course = Course::of(result).filter(|course| course.measure == Measure::Rate)?;
+    let steady = course.parts.get(course.steady_from?..)?;
+    let of_kind = amount as f64 / all_ops(result) as f64;
+    let rates: Vec<f64> = steady.iter().map(|rate| rate * of_kind).collect();
+    let interval = mean_interval(&rates)?;
+    let end = |end: f64| Some(end.max(0.0));
+    Some(Figure { value: interval.mean, low: end(interval.low), high: end(interval.high), ops: kind.ops })
+}
+
+/// The lowest rate of a tenth of the time.
+fn lowest(result: &JobResult, kind: &KindResult) -> Option<Figure> {
+    let course = Course::of(result).filter(|course| course.measure == Measure::Rate)?;
+    let rate = course.parts.iter().copied().reduce(f64::min)?;
+    let value = rate * kind.bytes as f64 / all_ops(result) as f64;
+    Some(Figure { value, low: None, high: None, ops: kind.ops })
+}
+
+fn all_ops(result: &JobResult) -> u64 {
+    result.reads.iter().chain(&result.writes).map(|kind| kind.ops).sum::<u64>().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    /// Writes of 1 MiB: 400 in each of the first three tenths, 90 in each of the others.
+    fn bursting() -> JobResult {
+        let mut job = fixtures::load().cells[0].result.jobs[1].clone();
+        let writes = job.writes.as_mut().unwrap();
+        for (number, window) in writes.windows.iter_mut().enumerate() {
+            window.ops = if number < 9 { 400 } else { 90 };
+        }
+        writes.ops = writes.windows.iter().map(|window| window.ops).sum();
+        writes.bytes = writes.ops << 20;
+        job
+    }
+
+    #[test]
+    fn what_lasts_is_the_rate_after_the_burst_and_the_lowest_is_no_mean() {
+        let record = fixtures::load();
+        let job = bursting();
+        let writes = job.writes.as_ref().unwrap();
+        let need = |outlasts_bytes| Need { outlasts_bytes, ..record_need() };
+        let mib_per_s = |figure: Figure| figure.value / 1_048_576.0;
+        let of = |outlasts| rate(&need(outlasts), &record.cells[0], &job, writes, writes.bytes).unwrap();
+        assert_eq!(mib_per_s(of(0)), (9.0 * 400.0 + 21.0 * 90.0) / 30.0);
+        let lasting = of(1 << 30);
+        assert_eq!(mib_per_s(lasting), 90.0);
+        assert_eq!((lasting.low, lasting.high), (Some(lasting.value), Some(lasting.value)));
+        assert_eq!(mib_per_s(lowest(&job, writes).unwrap()), 90.0);
+    }
+
+    fn record_need() -> Need {
+        Need {
+            name: "camera".into(),
+            title: String::new(),
+            source: String::new(),
+            strength: rdsk_model::Strength::Own,
+            job_is_ours: false,
+            remark: String::new(),
+            lasts_ns: 0,
+            outlasts_bytes: 0,
+            thresholds: Vec::new(),
+        }
+    }
+}
