@@ -16,6 +16,9 @@ use doubts::doubts;
 use figure::figure_of;
 use rdsk_model::{CellRecord, JobResult, LoadJob, Need, Record, Statistic, Threshold};
 
+/// So many requests have an interval of a p99, unless their repeats differ.
+const MANY: u64 = 10_000;
+
 /// The answer to one threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
@@ -143,7 +146,11 @@ fn why_unsure(threshold: &Threshold, figure: &Figure, result: &JobResult) -> Str
         return course;
     }
     if figure.low.is_none() || figure.high.is_none() {
-        format!("too few requests for an interval ({})", figure.ops)
+        if figure.ops < MANY {
+            format!("too few requests for an interval ({})", figure.ops)
+        } else {
+            "the repeats differ too much for an interval".into()
+        }
     } else {
         "the threshold lies inside the interval".into()
     }

@@ -34,7 +34,7 @@ pub(super) fn doubts(
         .0
         .or_else(|| flush_doubt(record, threshold, cell))
         .or_else(|| length_doubt(need, result))
-        .or_else(|| burst_doubt(need, result))
+        .or_else(|| burst_doubt(need, threshold, cell, result))
         .or_else(|| unsent_doubt(result));
     Doubts { of_pass, of_fail: by_verdict.1 }
 }
@@ -58,13 +58,26 @@ fn length_doubt(need: &Need, result: &JobResult) -> Option<String> {
     })
 }
 
-fn burst_doubt(need: &Need, result: &JobResult) -> Option<String> {
-    let written = result.writes.as_ref().map_or(0, |writes| writes.bytes);
-    (need.outlasts_bytes > 0 && result.writes.is_some() && written < need.outlasts_bytes).then(|| {
-        let (wrote, needs) =
-            (rdsk_units::Bytes(written).approx(), rdsk_units::Bytes(need.outlasts_bytes).approx());
-        format!("it has to last beyond {needs}, and {wrote} were written: the rate may be that of a burst")
-    })
+fn burst_doubt(need: &Need, threshold: &Threshold, cell: &CellRecord, result: &JobResult) -> Option<String> {
+    let written = result.writes.as_ref()?.bytes;
+    let job = cell.workload.jobs.iter().find(|job| job.name == threshold.job)?;
+    let size = |bytes: u64| rdsk_units::Bytes(bytes).approx();
+    let needs = size(need.outlasts_bytes);
+    if written < need.outlasts_bytes {
+        let wrote = size(written);
+        Some(format!(
+            "it has to last beyond {needs}, and {wrote} were written: the rate may be that of a burst"
+        ))
+    } else if job.span_bytes < need.outlasts_bytes {
+        let span = size(job.span_bytes);
+        Some(format!(
+            "it has to last beyond {needs}, and the writes went over {span} again and again, which a cache may hold: \
+             --size {}G gives them room",
+            need.outlasts_bytes.div_ceil(1 << 30)
+        ))
+    } else {
+        None
+    }
 }
 
 fn unsent_doubt(result: &JobResult) -> Option<String> {
