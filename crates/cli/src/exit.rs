@@ -1,7 +1,7 @@
 //! Exit codes, in one place. It never exits.
 
 use rdsk_analysis::need::{self, Outcome};
-use rdsk_model::{ProblemKind, Record, Status, StopReason};
+use rdsk_model::{Experiment, ProblemKind, Record, Status, StopReason};
 
 /// Everything was done.
 pub(crate) const DONE: u8 = 0;
@@ -33,16 +33,22 @@ pub(crate) fn of_record(record: &Record) -> u8 {
         (_, Some(problem)) => code_of(problem.kind),
         (Status::Failed, None) => FAILED,
         (Status::Complete, None) if record.cells.iter().any(|cell| !cell.result.errors.is_empty()) => FAILED,
+        (Status::Complete, None) if is_load_without_result(record) => code_of(ProblemKind::Refused),
         (Status::Complete, None) if record.need.is_some() => of_need(record),
         (Status::Complete, None) => DONE,
     }
 }
 
-/// The code for the answer to a need; where none of its tests could run here, that of a refusal.
+/// Whether nothing of a load that was described could run here, which is a refusal.
+fn is_load_without_result(record: &Record) -> bool {
+    let mut cells = record.cells.iter();
+    !record.cells.is_empty()
+        && cells
+            .all(|cell| cell.experiment == Experiment::Load && cell.result.stop == StopReason::NotApplicable)
+}
+
+/// The code for the answer to a need.
 fn of_need(record: &Record) -> u8 {
-    if record.cells.iter().all(|cell| cell.result.stop == StopReason::NotApplicable) {
-        return code_of(ProblemKind::Refused);
-    }
     match need::outcome(&need::judge(record)) {
         Outcome::Pass => DONE,
         Outcome::Fail => NOT_MET,

@@ -187,6 +187,24 @@ fn etcd_is_answered_right_on_both_sides_of_the_mark_and_never_both_ways_at_it() 
     }
 }
 
+/// No repeat waits for a request that arrives long after its end.
+#[test]
+fn a_rate_of_one_in_ten_seconds_keeps_the_budget() {
+    let record = document("load sim:ssd-slc --rate 0.1 --budget 3s", 0);
+    assert!(figure(&record, "/elapsed_ns") <= 3.1e9, "{}", record["elapsed_ns"]);
+    let rare = document("load sim:ssd-slc --rate 0.1 --arrivals constant --budget 10m", 0);
+    let job = &rare["cells"][0]["result"]["jobs"][0];
+    assert_eq!(figure(job, "/rate/due"), figure(job, "/reads/ops"));
+    assert!((figure(job, "/reads/ops") - 60.0).abs() < 8.0, "{job}");
+    // What arrives at a rate fills no queue, and a job that flushes none either.
+    let codes = |record: &Value| {
+        let findings = record["findings"].as_array().unwrap();
+        findings.iter().map(|finding| finding["code"].to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let open = document("load sim:ssd-slc --rate 500 --budget 3s", 0);
+    assert!(!codes(&open).contains("queue-depth"), "{}", codes(&open));
+}
+
 #[test]
 fn a_need_is_met_or_not_and_the_exit_code_says_so() {
     let slow = document("check etcd sim:freebsd-bigfoot --budget 60s", 1);
@@ -240,6 +258,13 @@ fn memory_is_refused_and_what_means_nothing_is_a_usage_error() {
         ]);
         assert_eq!(run.status_code, Some(3), "{}{}", run.stdout, run.stderr);
     }
+    // A load that cannot run here at all is no success.
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let line = ["load", "--rw", "randread", "--bs", "2M", "--size", "1M", place, "--no-history", "-q"];
+    let run = rdsk(line);
+    assert_eq!(run.status_code, Some(3), "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("job load has no room for one block of 2 MiB"), "{}", run.stdout);
     for (line, words) in [
         ("check windows-95", "there is no need \"windows-95\""),
         ("check etcd --commits 5 sim:ssd-slc", "--commits is for postgres"),

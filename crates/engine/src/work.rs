@@ -198,7 +198,9 @@ impl<'a> Work<'a> {
             barrier,
             schedule,
             deadline_ns: u64::MAX,
-            is_due: schedule.turn_ns < schedule.max_elapsed_ns,
+            // What arrives at a rate may well not arrive in so short a time.
+            is_due: schedule.turn_ns < schedule.max_elapsed_ns
+                && spec.load.is_none_or(|load| load.job.rate.is_none()),
             warm_up_end_ns: u64::MAX,
             counters,
             stamper,

@@ -214,6 +214,12 @@ impl LoadJob {
         self.rate.map(|rate| rate.per_s * f64::from(self.streams))
     }
 
+    /// Whether it has as many requests in flight as it may, all the time: its depth is no limit of a rate, and it neither flushes nor rests.
+    pub fn keeps_its_depth(&self) -> bool {
+        let is_whole = self.max_bytes.is_none() && self.delay_ns == 0;
+        self.rate.is_none() && self.flush.is_none() && self.think_ns == 0 && is_whole
+    }
+
     /// Why it contradicts itself, in words.
     ///
     /// # Errors

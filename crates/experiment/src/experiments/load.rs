@@ -6,6 +6,7 @@ use crate::request::PlanOptions;
 use rdsk_model::{
     Cell, EngineKind, Experiment, Extent, IoPath, LoadJob, OffsetRule, Op, Pattern, TargetKind,
 };
+use rdsk_units::Bytes;
 
 /// Newly allocated space begins and ends at multiples of this, which every filesystem can give back.
 const GRAIN_BYTES: u64 = 1 << 20;
@@ -100,7 +101,7 @@ fn why_not(context: &PlanContext<'_>, jobs: &[LoadJob]) -> Option<String> {
         } else if job.path == IoPath::Direct && no_direct {
             Some(format!("job {} asks for direct I/O, which this target does not have", job.name))
         } else if job.span_bytes < job.max_block_bytes() {
-            Some(format!("job {} has no room for one block of {} bytes", job.name, job.max_block_bytes()))
+            Some(format!("job {} has no room for one block of {}", job.name, Bytes(job.max_block_bytes())))
         } else if job.fresh_space && context.target.kind == TargetKind::Block {
             Some(format!("job {} allocates space of a filesystem, and this target is a device", job.name))
         } else {

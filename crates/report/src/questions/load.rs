@@ -10,7 +10,7 @@ use rdsk_analysis::steady::{Course, Measure};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{
     Arrivals, CellRecord, Experiment, JobResult, KindResult, LoadJob, Need, OffsetRule, Requests, Statistic,
-    Subject, Threshold,
+    Subject, Threshold, VerdictCode,
 };
 use rdsk_units::{Bytes, Nanos, count, grouped, percent};
 
@@ -74,6 +74,11 @@ fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
         );
     }
     page.line("  Latencies count from the arrival of a request, which may wait before it is sent.");
+    let is_not_the_devices =
+        |cell: &&CellRecord| cell.verdict.as_ref().is_some_and(|verdict| verdict.code != VerdictCode::Device);
+    if let Some(cell) = cells::of(analysis, Experiment::Load).find(is_not_the_devices) {
+        draw_verdict(page, cell);
+    }
 }
 
 /// The answer to a need, threshold by threshold.
@@ -192,7 +197,7 @@ fn draw_cell(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
     let names: Vec<String> = cell.workload.jobs.iter().map(|job| job.name.clone()).collect();
     page.heading(format!("LOAD: {}{target}", words::list(&names)));
     if cell.result.jobs.is_empty() {
-        page.line(format!("  not measured: {}", cell.result.why));
+        page.sentence(Tone::Warning, "  not measured: ", cell.result.why.clone());
         return;
     }
     let heads = ["", "rate", "bandwidth", "p50", "p99", "p99.9", "max"];
@@ -208,6 +213,11 @@ fn draw_cell(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
             page.sentence(Tone::Plain, "    ", text);
         }
     }
+    draw_verdict(page, cell);
+}
+
+/// What moved the bytes.
+fn draw_verdict(page: &mut Page, cell: &CellRecord) {
     if let Some(verdict) = &cell.verdict {
         page.sentence(Tone::Plain, format!("  {}: ", cells::verdict_word(cell)), verdict.text.clone());
     }
