@@ -5,6 +5,7 @@ mod document;
 mod error;
 mod job_words;
 mod needs;
+mod wording;
 
 pub use document::{LoadDocument, NeedDocument, load, need};
 pub use error::LoadError;
