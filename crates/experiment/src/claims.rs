@@ -272,7 +272,8 @@ fn test_file_size(request: &Request, max_bytes: u64, files: u64) -> TestFileSize
         let end_bytes = options.offset_bytes.saturating_add(bytes);
         end_bytes.checked_next_multiple_of(TEST_FILE_UNIT_BYTES).unwrap_or(end_bytes)
     };
-    let load_bytes = Some(options.load_bytes()).filter(|&bytes| bytes > 0 && options.load_runs == LoadRuns::Once);
+    let load_bytes =
+        Some(options.load_bytes()).filter(|&bytes| bytes > 0 && options.load_runs == LoadRuns::Once);
     match request.size_bytes.or(pass_bytes.or(load_bytes).map(holds_pass)) {
         Some(bytes) => TestFileSize::Fixed(bytes),
         None => TestFileSize::Adaptive {

@@ -79,10 +79,11 @@ pub fn plan(
     let wanted = if let [only] = questions[..] { only.rounds(&contexts) } else { ROUNDS };
     let rounds = if wanted == ROUNDS { rounds_that_fit(&cells, budget_ns) } else { wanted };
     // Percentiles and what happens over time want long turns, and all of the time, whatever the precision of the rate.
-    let of_load = (experiments.contains(&Experiment::Load) && options.load_runs == LoadRuns::Repeated).then(|| {
-        let running = cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
-        budget_ns / u64::try_from(running).unwrap_or(1).max(1)
-    });
+    let of_load =
+        (experiments.contains(&Experiment::Load) && options.load_runs == LoadRuns::Repeated).then(|| {
+            let running = cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
+            budget_ns / u64::try_from(running).unwrap_or(1).max(1)
+        });
     let runtime_ns = options.runtime_ns.or(of_load);
     Ok(Plan { cells, budget_ns, runtime_ns, precision: options.precision, rounds, notes })
 }

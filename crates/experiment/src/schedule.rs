@@ -243,7 +243,9 @@ impl<'a> Schedule<'a> {
     fn is_repeatable(&self, index: usize, state: &RunState) -> bool {
         let (cell, totals) = (&self.plan.cells[index], &state.totals[index]);
         let has_failed = totals.failure.is_some() || !totals.errors.is_empty() || totals.visits.is_empty();
-        cell.not_applicable.is_none() && !matches!(cell.extent, Extent::Pass { .. } | Extent::Once { .. }) && !has_failed
+        cell.not_applicable.is_none()
+            && !matches!(cell.extent, Extent::Pass { .. } | Extent::Once { .. })
+            && !has_failed
     }
 
     /// The time that these turns are given, or need, and the longest wait of an I/O: it may come again, and cannot be cut.

@@ -1,9 +1,7 @@
 //! The words that a job is written with, from the job: what [`JobWords::job`] reads as the same job again. It judges nothing.
 
 use crate::job_words::{JobWords, OPEN_DEPTH};
-use rdsk_model::{
-    Arrivals, BlockShare, FlushCall, IoPath, LoadJob, OffsetRule, Requests, StreamRange,
-};
+use rdsk_model::{Arrivals, BlockShare, FlushCall, IoPath, LoadJob, OffsetRule, Requests, StreamRange};
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -118,7 +116,8 @@ fn size(bytes: u64) -> String {
 
 fn time(ns: u64) -> String {
     let units = [("s", 1000 * NS_PER_MS), ("ms", NS_PER_MS), ("us", 1000), ("ns", 1)];
-    let (unit, length_ns) = units.into_iter().find(|(_, unit_ns)| ns.is_multiple_of(*unit_ns)).unwrap_or(("ns", 1));
+    let (unit, length_ns) =
+        units.into_iter().find(|(_, unit_ns)| ns.is_multiple_of(*unit_ns)).unwrap_or(("ns", 1));
     format!("{}{unit}", ns / length_ns)
 }
 

@@ -162,7 +162,16 @@ impl Side {
         let chooser = Chooser::new(&requests.offsets, places, shared_key, key);
         debug_assert_eq!(chooser.is_none(), requests.offsets == OffsetRule::Sequential);
         let sizes = Sizes::new(&requests.blocks);
-        Some(Self { begin_bytes, span_bytes, step_bytes, places, chooser, shares_order: false, next_bytes: 0, sizes })
+        Some(Self {
+            begin_bytes,
+            span_bytes,
+            step_bytes,
+            places,
+            chooser,
+            shares_order: false,
+            next_bytes: 0,
+            sizes,
+        })
     }
 
     /// Offset on the target and size; `None` where a sequence in fresh space has come to the end of the span.
