@@ -3,13 +3,14 @@
 use crate::support::{LONG, identity, programmed, rdsk, record_of, settle};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::cli::{self, Run};
+use rdsk_testkit::fusedisk::Op;
 use rdsk_testkit::same_io::{SeenIo, by_popularity, chi_square, chi_square_of_two};
 use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires};
 use std::path::Path;
 use std::process::Command;
 
 /// No other program reads so much at once.
-const UNIT: u64 = 12 << 10;
+const UNIT: u64 = 28 << 10;
 
 fn job_file(directory: &Path, text: &str) -> String {
     let path = directory.join("job.fio");
@@ -40,7 +41,6 @@ fn what_is_shown_runs_as_the_job_file_does() {
     let (ours, theirs) = (record(&["--fio", &file]), record(&[toml.to_str().unwrap()]));
     for (ours, theirs) in [0, 1].map(|phase| (&ours["cells"][phase], &theirs["cells"][phase])) {
         assert_eq!(ours["result"]["jobs"], theirs["result"]["jobs"]);
-        assert_eq!(ours["extent"]["kind"], "once");
         assert_eq!(ours["result"]["visits"].as_array().map(Vec::len), Some(1), "each phase runs once");
     }
     let job = |phase: usize| &ours["cells"][phase]["result"]["jobs"][0];
@@ -103,7 +103,14 @@ impl Bench {
     fn both(&self, settings: &str, merged: Option<u64>) -> (SeenIo, SeenIo) {
         let path = self.device.path().display().to_string();
         let file = job_file(self.directory.path(), &format!("[job]\nfilename={path}\ndirect=1\n{settings}"));
-        let seen = || SeenIo::of(&self.disk.log(), UNIT, merged);
+        let has_reads = !settings.contains("rw=write") && !settings.contains("rw=randwrite");
+        let has_writes = settings.contains("write") || settings.contains("rw=randrw");
+        // Before it writes, rdsk looks at what the disk holds; the reads up to the first write are not compared.
+        let seen = || {
+            let log = self.disk.log();
+            let begin = log.iter().position(|served| served.op == Op::Write).filter(|_| has_writes).unwrap_or(0);
+            SeenIo::of(&log[begin..], if has_reads { UNIT } else { u64::MAX }, merged)
+        };
         settle(&self.disk);
         self.disk.clear_log();
         let fio = Command::new("fio").arg(&file).output().expect("requires() found fio");
@@ -113,7 +120,7 @@ impl Bench {
         self.disk.clear_log();
         let identity = identity(&self.device);
         let mut words: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"load", &"--fio", &file, &"--seed", &"1", &"--no-history"];
-        if settings.contains("write") || settings.contains("rw=randrw") {
+        if has_writes {
             words.extend::<[&dyn AsRef<std::ffi::OsStr>; 2]>([&"--destroy", &identity]);
         }
         record_of(rdsk(&words));
@@ -140,32 +147,35 @@ fn the_disk_sees_what_it_sees_of_fio() {
     }
     let bench = Bench::new();
     let (ours, theirs) = bench.alike("rw=write\nbs=64k\nsize=8m\noffset=1m\nfsync=16\n", Some(64 << 10));
-    assert_eq!(ours.writes, theirs.writes, "one after the other, at the same places");
+    assert!(ours.writes == theirs.writes, "one after the other, at the same places");
     assert_eq!(ours.writes.len(), 128);
-    let (ours, theirs) = bench.alike("rw=randread\nbs=12k\nsize=24m\n", Some(UNIT));
+    let (ours, theirs) = bench.alike("rw=randread\nbs=28k\nsize=56m\n", Some(UNIT));
     let sorted = |seen: &SeenIo| {
         let mut places = seen.reads.clone();
         places.sort_unstable();
         places
     };
-    assert_eq!((sorted(&ours), ours.reads.len()), (sorted(&theirs), 2048), "each block once");
-    assert_ne!(ours.reads, sorted(&ours), "in no order");
-    let mix = "rw=randrw\nbs=12k\nsize=48m\nrwmixread=70\nnorandommap\nioengine=libaio\niodepth=4\n";
+    assert_eq!((ours.reads.len(), theirs.reads.len()), (2048, 2048));
+    assert!(sorted(&ours) == sorted(&theirs), "each block once");
+    assert!(ours.reads != sorted(&ours), "in no order");
+    let mix = "rw=randrw\nbs=28k\nsize=56m\nio_size=112m\nrwmixread=70\nnorandommap\nioengine=libaio\niodepth=4\n";
     let (ours, _) = bench.alike(mix, Some(UNIT));
-    assert_eq!(ours.reads.len() + ours.writes.len(), 4096);
+    let requests = ours.reads.len() + ours.writes.len();
+    assert!((4050..=4096).contains(&requests), "{requests}, without the first reads");
     let mut uses = [0u64; 64];
     for (offset_bytes, _) in ours.reads.iter().chain(&ours.writes) {
-        uses[usize::try_from(offset_bytes / (48 << 20 >> 6)).unwrap()] += 1;
+        uses[usize::try_from(offset_bytes / (56 << 20 >> 6)).unwrap()] += 1;
     }
     let (statistic, limit) = chi_square(&uses, &[1.0; 64]);
     assert!(statistic < limit, "{statistic} of {limit}: {uses:?}");
     let (ours, theirs) = bench.alike("rw=randwrite\nbssplit=4k/60:16k/40\nsize=48m\nio_size=128m\nnorandommap\n", None);
     let of = |seen: &SeenIo, bytes| seen.writes.iter().filter(|(_, size)| *size == bytes).count() as u64;
     let sizes = |seen: &SeenIo| [of(seen, 4 << 10), of(seen, 16 << 10)];
-    assert_eq!(sizes(&ours).iter().sum::<u64>(), ours.writes.len() as u64, "no other sizes");
+    let others = ours.writes.len() as u64 - sizes(&ours).iter().sum::<u64>();
+    assert!(others <= 1, "only the last one is cut: {others}");
     let (statistic, limit) = chi_square_of_two(&sizes(&ours), &sizes(&theirs));
     assert!(statistic < limit, "{statistic} of {limit}");
-    let zipf = "rw=randread\nbs=12k\nsize=12m\nio_size=48m\nrandom_distribution=zipf:1.2\n";
+    let zipf = "rw=randread\nbs=28k\nsize=28m\nio_size=112m\nrandom_distribution=zipf:1.2\n";
     let (ours, theirs) = bench.alike(zipf, Some(UNIT));
     let (ours, theirs) = (by_popularity(&ours.reads), by_popularity(&theirs.reads));
     let (statistic, limit) = chi_square_of_two(&ours, &theirs);

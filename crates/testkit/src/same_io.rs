@@ -16,10 +16,13 @@ pub struct SeenIo {
 }
 
 impl SeenIo {
-    /// Of the reads, those of a multiple of `read_unit_bytes` are the program's; all writes are. What the kernel merged counts as so many
+    /// Of the reads, those of and at a multiple of `read_unit_bytes` are the program's; all writes are. What the kernel merged counts as so many
     /// requests of `merged_bytes`, where that is given.
     pub fn of(log: &[Served], read_unit_bytes: u64, merged_bytes: Option<u64>) -> Self {
         let mut seen = Self::default();
+        let is_own = |served: &Served| {
+            [served.offset_bytes, served.bytes].iter().all(|bytes| bytes.is_multiple_of(read_unit_bytes))
+        };
         for served in log {
             let parts = |list: &mut Vec<(u64, u64)>| match merged_bytes {
                 Some(part) if served.bytes.is_multiple_of(part) => {
@@ -28,7 +31,7 @@ impl SeenIo {
                 _ => list.push((served.offset_bytes, served.bytes)),
             };
             match served.op {
-                Op::Read if served.bytes.is_multiple_of(read_unit_bytes) => parts(&mut seen.reads),
+                Op::Read if is_own(served) => parts(&mut seen.reads),
                 Op::Write => parts(&mut seen.writes),
                 Op::Flush => seen.flushes += 1,
                 Op::Read => {}
@@ -37,15 +40,11 @@ impl SeenIo {
         seen
     }
 
-    /// The figures that two programs must have in common, by name: requests and bytes of each direction.
-    pub fn figures(&self) -> [(&'static str, u64); 4] {
-        let bytes = |list: &[(u64, u64)]| list.iter().map(|(_, bytes)| bytes).sum();
-        [
-            ("reads", self.reads.len() as u64),
-            ("read bytes", bytes(&self.reads)),
-            ("writes", self.writes.len() as u64),
-            ("written bytes", bytes(&self.writes)),
-        ]
+    /// The figures that two programs must have in common beside the mix, by name: requests and bytes of both directions together, since
+    /// the directions of a mix are drawn.
+    pub fn figures(&self) -> [(&'static str, u64); 2] {
+        let all = || self.reads.iter().chain(&self.writes);
+        [("requests", all().count() as u64), ("bytes", all().map(|(_, bytes)| bytes).sum())]
     }
 
     /// Percent of the requests that are reads.
@@ -127,10 +126,10 @@ mod tests {
         let log = [served(Op::Read, 0, 4096), served(Op::Read, 24_576, 24_576), served(Op::Write, 0, 512), served(Op::Flush, 0, 0)];
         let seen = SeenIo::of(&log, 12_288, Some(12_288));
         assert_eq!((seen.reads.as_slice(), seen.flushes), (&[(24_576, 12_288), (36_864, 12_288)][..], 1));
-        assert_eq!(seen.figures().map(|(_, figure)| figure), [2, 24_576, 1, 512]);
+        assert_eq!(seen.figures().map(|(_, figure)| figure), [3, 25_088]);
         assert!(seen.differences(&seen, 0.0).is_empty());
         let less = SeenIo { reads: seen.reads[..1].to_vec(), ..seen.clone() };
-        assert_eq!(less.differences(&seen, 0.02).len(), 3, "reads, their bytes and the mix");
+        assert_eq!(less.differences(&seen, 0.02).len(), 3, "requests, bytes and the mix");
         assert_eq!(SeenIo::of(&log, 12_288, None).reads, [(24_576, 24_576)]);
     }
 
