@@ -47,7 +47,10 @@ fn what_is_shown_runs_as_the_job_file_does() {
     assert_eq!((&job(0)["writes"]["ops"], &job(0)["flushes"]["ops"]), (&1024.into(), &128.into()));
     let bytes = |kind: &str| job(1)[kind]["bytes"].as_u64().unwrap();
     assert_eq!(bytes("reads") + bytes("writes"), 8 << 20, "two clones");
-    assert!(ours["plan"]["notes"].to_string().contains("parts of one file") || ours["notes"].to_string().contains("parts of one file"));
+    assert!(
+        ours["plan"]["notes"].to_string().contains("parts of one file")
+            || ours["notes"].to_string().contains("parts of one file")
+    );
 }
 
 #[test]
@@ -82,7 +85,12 @@ fn an_existing_file_is_only_overwritten_where_that_is_allowed() {
     assert!(std::fs::read(&data).unwrap().iter().all(|&byte| byte == 7));
     let longer = job_file(directory.path(), &text.replace("64k", "2m"));
     let refused = run(&["load", "--fio", &longer, "--overwrite", "--no-history", "-q"]);
-    assert!(refused.stdout.contains("has 1 MiB here of the 2 MiB that it uses"), "{}{}", refused.stdout, refused.stderr);
+    assert!(
+        refused.stdout.contains("has 1 MiB here of the 2 MiB that it uses"),
+        "{}{}",
+        refused.stdout,
+        refused.stderr
+    );
     assert!(std::fs::read(&data).unwrap().iter().all(|&byte| byte == 7));
 }
 
@@ -108,7 +116,8 @@ impl Bench {
         // Before it writes, rdsk looks at what the disk holds; the reads up to the first write are not compared.
         let seen = || {
             let log = self.disk.log();
-            let begin = log.iter().position(|served| served.op == Op::Write).filter(|_| has_writes).unwrap_or(0);
+            let begin =
+                log.iter().position(|served| served.op == Op::Write).filter(|_| has_writes).unwrap_or(0);
             SeenIo::of(&log[begin..], if has_reads { UNIT } else { u64::MAX }, merged)
         };
         settle(&self.disk);
@@ -119,7 +128,8 @@ impl Bench {
         let theirs = seen();
         self.disk.clear_log();
         let identity = identity(&self.device);
-        let mut words: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"load", &"--fio", &file, &"--seed", &"1", &"--no-history"];
+        let mut words: Vec<&dyn AsRef<std::ffi::OsStr>> =
+            vec![&"load", &"--fio", &file, &"--seed", &"1", &"--no-history"];
         if has_writes {
             words.extend::<[&dyn AsRef<std::ffi::OsStr>; 2]>([&"--destroy", &identity]);
         }
@@ -158,7 +168,8 @@ fn the_disk_sees_what_it_sees_of_fio() {
     assert_eq!((ours.reads.len(), theirs.reads.len()), (2048, 2048));
     assert!(sorted(&ours) == sorted(&theirs), "each block once");
     assert!(ours.reads != sorted(&ours), "in no order");
-    let mix = "rw=randrw\nbs=28k\nsize=56m\nio_size=112m\nrwmixread=70\nnorandommap\nioengine=libaio\niodepth=4\n";
+    let mix =
+        "rw=randrw\nbs=28k\nsize=56m\nio_size=112m\nrwmixread=70\nnorandommap\nioengine=libaio\niodepth=4\n";
     let (ours, _) = bench.alike(mix, Some(UNIT));
     let requests = ours.reads.len() + ours.writes.len();
     assert!((4050..=4096).contains(&requests), "{requests}, without the first reads");
@@ -168,7 +179,8 @@ fn the_disk_sees_what_it_sees_of_fio() {
     }
     let (statistic, limit) = chi_square(&uses, &[1.0; 64]);
     assert!(statistic < limit, "{statistic} of {limit}: {uses:?}");
-    let (ours, theirs) = bench.alike("rw=randwrite\nbssplit=4k/60:16k/40\nsize=48m\nio_size=128m\nnorandommap\n", None);
+    let (ours, theirs) =
+        bench.alike("rw=randwrite\nbssplit=4k/60:16k/40\nsize=48m\nio_size=128m\nnorandommap\n", None);
     let of = |seen: &SeenIo, bytes| seen.writes.iter().filter(|(_, size)| *size == bytes).count() as u64;
     let sizes = |seen: &SeenIo| [of(seen, 4 << 10), of(seen, 16 << 10)];
     let others = ours.writes.len() as u64 - sizes(&ours).iter().sum::<u64>();

@@ -26,7 +26,9 @@ impl SeenIo {
         for served in log {
             let parts = |list: &mut Vec<(u64, u64)>| match merged_bytes {
                 Some(part) if served.bytes.is_multiple_of(part) => {
-                    list.extend((0..served.bytes / part).map(|index| (served.offset_bytes + index * part, part)));
+                    list.extend(
+                        (0..served.bytes / part).map(|index| (served.offset_bytes + index * part, part)),
+                    );
                 }
                 _ => list.push((served.offset_bytes, served.bytes)),
             };
@@ -118,12 +120,26 @@ mod tests {
     use crate::fusedisk::RequestOutcome;
 
     fn served(op: Op, offset_bytes: u64, bytes: u64) -> Served {
-        Served { op, offset_bytes, bytes, arrival_ns: 0, start_ns: 0, end_ns: 0, answered_ns: 0, outcome: RequestOutcome::Done }
+        Served {
+            op,
+            offset_bytes,
+            bytes,
+            arrival_ns: 0,
+            start_ns: 0,
+            end_ns: 0,
+            answered_ns: 0,
+            outcome: RequestOutcome::Done,
+        }
     }
 
     #[test]
     fn only_the_programs_own_requests_are_compared() {
-        let log = [served(Op::Read, 0, 4096), served(Op::Read, 24_576, 24_576), served(Op::Write, 0, 512), served(Op::Flush, 0, 0)];
+        let log = [
+            served(Op::Read, 0, 4096),
+            served(Op::Read, 24_576, 24_576),
+            served(Op::Write, 0, 512),
+            served(Op::Flush, 0, 0),
+        ];
         let seen = SeenIo::of(&log, 12_288, Some(12_288));
         assert_eq!((seen.reads.as_slice(), seen.flushes), (&[(24_576, 12_288), (36_864, 12_288)][..], 1));
         assert_eq!(seen.figures().map(|(_, figure)| figure), [3, 25_088]);

@@ -12,7 +12,10 @@ pub(super) enum Issue {
 }
 
 const OTHERS: &[(&str, &[&str])] = &[
-    ("maps files into memory", &["mmap", "libpmem", "pmemblk", "dev-dax", "libcufile"]),
+    (
+        "maps files into memory",
+        &["mmap", "libpmem", "pmemblk", "dev-dax", "libcufile", "libhipfile", "page_fault"],
+    ),
     (
         "is a protocol of its own",
         &[
@@ -51,6 +54,8 @@ const OTHERS: &[(&str, &[&str])] = &[
             "falloc",
             "ftruncate",
             "e4defrag",
+            "filesetxattr",
+            "filelistxattr",
             "fileoperations",
         ],
     ),

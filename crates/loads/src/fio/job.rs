@@ -66,6 +66,13 @@ pub(super) fn job(section: &Section) -> Result<Job, Vec<Refusal>> {
     let Some(issue) = reader.value("ioengine", |text, _| engine(text)).or(Some(Issue::OneByOne)) else {
         return Err(reader.refusals);
     };
+    let is_offloaded = reader.value("io_submit_mode", |text, _| match text {
+        "inline" => Ok(false),
+        "offload" => Ok(true),
+        _ => Err("is inline or offload".to_owned()),
+    });
+    // Threads of its own then issue as many requests as may be in flight, whatever the engine.
+    let issue = if is_offloaded == Some(true) { Issue::Queued } else { issue };
     if !reader.refusals.is_empty() {
         // Nothing else of the job is worth a word.
         return Err(reader.refusals);

@@ -78,6 +78,7 @@ fn depth_path_flushes_and_times_are_those_of_fio() {
     assert_eq!(job("ioengine=libaio\niodepth=16").queue_depth, 1, "io_submit waits for the page cache");
     assert_eq!(job("ioengine=io_uring\niodepth=16\nbuffered=1").queue_depth, 16);
     assert_eq!(job("iodepth=16\ndirect=1").queue_depth, 1, "psync");
+    assert_eq!(job("iodepth=16\ndirect=1\nio_submit_mode=offload").queue_depth, 16);
     assert_eq!(job("direct=1\nbuffered=1").path, IoPath::Buffered, "the last of them counts");
     let log = job("rw=write\nfdatasync=4\nsync=1\nthinktime=5\nthinktime_blocks=8\nstartdelay=2\nruntime=1m");
     assert_eq!(log.flush, Some(Flush { every: 4, call: FlushCall::Fdatasync }));
