@@ -82,11 +82,12 @@ impl<'a> LoadStream<'a> {
         }
     }
 
-    /// Notes a completion, after which the stream may have to rest.
-    pub(super) const fn note_completion(&mut self, end_ns: u64) {
-        self.until_rest = self.until_rest.saturating_sub(1);
-        if self.until_rest == 0 {
-            self.until_rest = self.job.think_every;
+    /// Notes a completion, after which the stream may have to rest; a rest before a flush begins behind it.
+    pub(super) const fn note_completion(&mut self, is_request: bool, end_ns: u64) {
+        if is_request {
+            self.until_rest = if self.until_rest <= 1 { self.job.think_every } else { self.until_rest - 1 };
+        }
+        if self.until_rest == self.job.think_every {
             self.rests_until_ns = end_ns + self.job.think_ns;
         }
     }
