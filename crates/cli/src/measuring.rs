@@ -6,6 +6,7 @@ mod check;
 mod checks;
 mod common;
 mod fio;
+mod job_text;
 mod load;
 mod passes;
 mod paths;

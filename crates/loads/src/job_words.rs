@@ -60,6 +60,8 @@ pub struct JobWords {
     pub apart: Option<bool>,
     /// Whether it writes into newly allocated space.
     pub fresh: Option<bool>,
+    /// Whether the kernel is given the order of its reads.
+    pub advise: Option<bool>,
     /// Percent of its data that compression saves.
     pub compress: Option<u32>,
 }
@@ -120,6 +122,7 @@ impl JobWords {
             span_bytes: self.size.as_deref().map_or(Ok(0), |text| size("size", text))?,
             range: if self.apart.unwrap_or(false) { StreamRange::Disjoint } else { StreamRange::Shared },
             fresh_space: self.fresh.unwrap_or(false),
+            advised: self.advise.unwrap_or(false),
             compressible_percent: self.compress.unwrap_or(0),
             ..LoadJob::random_reads(name.clone(), 0)
         };

@@ -39,6 +39,7 @@ impl JobWords {
             size: unless(job.span_bytes, 0).map(size),
             apart: (job.range == StreamRange::Disjoint && job.streams > 1).then_some(true),
             fresh: unless(job.fresh_space, false),
+            advise: unless(job.advised, false),
             compress: unless(job.compressible_percent, 0),
         }
     }
@@ -134,7 +135,7 @@ mod tests {
             "rw = \"randrw\"\nbs = \"4k/70:64k/30\"\ndistribution = \"zoned:60/10:40/90\"\niodepth = 7\nfsync = 3",
             "rw = \"randwrite\"\ndistribution = \"zipf:1.2\"\nthink = \"3ms\"\nthink-every = 4\ndsync = true\nruntime = \"90s\"",
             "rw = \"randread\"\ndistribution = \"once\"\nrate = \"250\"\narrivals = \"constant\"\niodepth = 1\nbytes = \"3G\"",
-            "rw = \"rw\"\ndistribution = \"pareto:0.2\"\ndelay = \"1500us\"\noffset = \"4097\"\npath = \"dontcache\"",
+            "rw = \"rw\"\ndistribution = \"pareto:0.2\"\nadvise = true\ndelay = \"1500us\"\noffset = \"4097\"\npath = \"dontcache\"",
         ] {
             let read: JobWords = toml::from_str(text).unwrap();
             let job = read.job(1).unwrap();

@@ -174,6 +174,9 @@ pub struct LoadJob {
     /// Whether its writes are the first to their blocks: before each repeat, the space of its span in the test file is given back and
     /// allocated anew, as logs and fio allocate theirs. A sequence then ends with the span.
     pub fresh_space: bool,
+    /// Whether the kernel is given the order of the reads (`posix_fadvise(2)`), by which it reads ahead: further in sequences, not at all
+    /// otherwise.
+    pub advised: bool,
     /// Percent of the bytes of each write that a compressing device or filesystem saves, below 100.
     pub compressible_percent: u32,
 }
@@ -201,6 +204,7 @@ impl LoadJob {
             span_bytes,
             range: StreamRange::Shared,
             fresh_space: false,
+            advised: false,
             compressible_percent: 0,
         }
     }

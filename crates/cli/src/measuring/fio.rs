@@ -1,7 +1,7 @@
 //! `rdsk load --fio`: a job file of fio as the phases of a load, and where it runs. It reads the file, what it includes and the variables
 //! that it names, and looks at its target; it opens nothing for writing.
 
-use super::load::text_of;
+use super::job_text::text_of;
 use crate::grammar::COMMON;
 use crate::usage::usage;
 use clap::Args;

@@ -3,16 +3,15 @@
 use super::Measurement;
 use super::common::{Common, MAX_TIME};
 use super::fio::{self, FioArgs};
+use super::job_text::text_of;
 use crate::grammar::{COMMON, EXPERT, WHAT};
-use crate::record_file;
 use crate::usage::usage;
 use crate::value;
 use clap::Args;
 use rdsk_experiment::LoadRuns;
 use rdsk_loads::{JobWords, LoadError};
 use rdsk_model::{Experiment, LoadJob, Op, Problem, ProblemKind, Promise};
-use rdsk_units::{Nanos, printable};
-use std::path::Path;
+use rdsk_units::Nanos;
 
 /// Requests in flight per stream at most while the highest rate is looked for.
 const OPEN_DEPTH: u32 = 128;
@@ -215,16 +214,6 @@ pub(super) fn set(asked: &mut Measurement, phases: Vec<Vec<LoadJob>>) {
     asked.options.ops = Some(if writes { vec![Op::Read, Op::Write] } else { vec![Op::Read] });
     asked.options.phases = phases;
     asked.options.precision = PRECISION;
-}
-
-/// The text of a file that describes jobs.
-pub(super) fn text_of(name: &str) -> Result<String, Problem> {
-    let read = record_file::read_document(Path::new(name)).map_err(|error| error.to_string());
-    let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is no text".to_owned()));
-    let cannot = |why| format!("cannot read {}: {why}", printable(name));
-    text.map_err(|why| {
-        usage(cannot(why), "name a TOML file with [[job]] tables; rdsk load --help names their words")
-    })
 }
 
 /// What is wrong with a file.

@@ -202,6 +202,7 @@ fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> LoadJob {
         think_every: u32::try_from(think_every).unwrap_or(u32::MAX).max(1),
         delay_ns: delay_ns.unwrap_or(0),
         lasts_ns,
+        advised: path.uses_page_cache() && is_advised(reader),
         compressible_percent: if writes.is_some() { compressible.min(99) } else { 0 },
         dsync: writes.is_some() && is_dsync(reader),
         writes,
@@ -314,6 +315,16 @@ fn rate(reader: &mut Reader<'_>, is_mix: bool, sizes: &[(u64, u64)]) -> Option<R
     Some(Rate { per_s, arrivals: arrivals.unwrap_or(Arrivals::Constant) })
 }
 
+/// Whether the kernel is given the order of the requests, as fio does unless it is to give none.
+fn is_advised(reader: &mut Reader<'_>) -> bool {
+    let is_advised = reader.value("fadvise_hint", |text, _| match text {
+        "1" => Ok(true),
+        "0" | "none" => Ok(false),
+        _ => Err("rdsk gives the kernel the order that a job has, or none: 1 or 0".to_owned()),
+    });
+    is_advised.unwrap_or(true)
+}
+
 fn is_dsync(reader: &mut Reader<'_>) -> bool {
     let is_dsync = reader.value("sync", |text, _| match text {
         "0" | "none" => Ok(false),
@@ -337,14 +348,5 @@ fn note_differences(reader: &mut Reader<'_>, requests: &LoadJob, is_overwritten:
         reader
             .notes
             .push("the space of a new file is allocated before it is written, and not by each write".into());
-    }
-    let is_advised = reader
-        .last(&["fadvise_hint"])
-        .is_none_or(|(_, setting)| !matches!(setting.value.as_deref(), Some("0" | "none")));
-    if is_advised && requests.path != IoPath::Direct && requests.reads.is_some() {
-        reader.notes.push(
-            "the kernel is not advised of the order of the reads (fadvise_hint), so it reads ahead as usual"
-                .into(),
-        );
     }
 }

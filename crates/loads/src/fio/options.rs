@@ -77,6 +77,7 @@ const UNDERSTOOD: &[&str] = &[
     "uncached",
     "overwrite",
     "fallocate",
+    "fadvise_hint",
     "loops",
     "numjobs",
     "startdelay",
@@ -214,7 +215,7 @@ const IGNORED: &[(&str, &[&str])] = &[
 
 const OFF: &[&str] = &["0"];
 const OFF_OR_NONE: &[&str] = &["0", "none"];
-const NO_VERIFY: &str = "rdsk does not read back what it has written to check it";
+const NO_VERIFY: &str = "rdsk does not check what it reads or has written";
 const NO_ZONES: &str = "rdsk does not know the zones of a device";
 const NO_BATCHES: &str = "rdsk sends each request as soon as there is room for it";
 const NO_STATE: &str = "rdsk does not look for a steady state by this rule";
@@ -242,6 +243,7 @@ const UNLESS: &[(&[&str], &str, &[&str])] = &[
     (OFF, NO_BATCHES, &["iodepth_batch_complete_max", "iodepth_low"]),
     (OFF, "requests that overlap may be in flight together", &["serialize_overlap"]),
     (OFF, "rdsk writes no more than it was asked to", &["fill_device", "file_append", "sprandom"]),
+    (OFF_OR_NONE, NO_VERIFY, &["verify"]),
     (OFF, NO_VERIFY, &["verify_only", "verify_backlog", "experimental_verify"]),
     (OFF, "rdsk discards nothing", &["trim_percentage", "trim_backlog"]),
     (&["1"], "rdsk discards nothing", &["num_range"]),
@@ -275,7 +277,6 @@ const UNLESS: &[(&[&str], &str, &[&str])] = &[
 ];
 
 const OF_WRITES: &[(&[&str], &str, &[&str])] = &[
-    (OFF_OR_NONE, NO_VERIFY, &["verify"]),
     (OFF, "rdsk writes random data", &["zero_buffers", "dedupe_percentage"]),
     (&[], "rdsk writes random data", &["buffer_pattern"]),
     (OFF, "rdsk writes with O_DSYNC, which the kernel may do with FUA: sync=dsync", &["writefua"]),
@@ -337,7 +338,6 @@ const DEPENDENT: &[(&str, &[&str])] = &[
     ("says how a latency is held", &["latency_window", "latency_percentile"]),
     ("says how zones are opened", &["max_open_zones", "job_max_open_zones", "ignore_zone_limits"]),
     ("is of an option that rdsk refuses", &["cgroup_nodelete", "cgroup_weight", "spr_num_regions", "spr_op"]),
-    ("rdsk cannot give the kernel hints on order", &["fadvise_hint"]),
     (ENGINE, &["gpu_dev_id", "gpu_dev_ids"]),
 ];
 
