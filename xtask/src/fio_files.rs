@@ -6,7 +6,7 @@ use crate::{origin, programs};
 use anyhow::{Context as _, Result, ensure};
 use rdsk_loads::{FioError, FioLoad, FioPlace, FioTarget, JobFile, Surroundings};
 use rdsk_model::LoadJob;
-use rdsk_testkit::fusedisk::{Counts, FuseDisk};
+use rdsk_testkit::fusedisk::{Counts, FuseDisk, Op, Served};
 use rdsk_testkit::{Behaviour, LoopDevice, Need};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -151,13 +151,14 @@ impl Bench {
             return Ok("understood; fio does not end here, or fails".into());
         }
         let writes = load.phases.iter().flatten().any(|job: &LoadJob| job.writes.is_some());
-        let base = self.base(writes)?;
+        let unit_bytes = unit_bytes(load);
+        let (theirs, base) = (counted(&theirs, unit_bytes), counted(&self.base(writes)?, unit_bytes));
         let (ours, by_rdsk) = self.seen(self.rdsk_line(&copy, writes)?.args(["--seed", "1"]))?;
         if !by_rdsk.status.success() {
             let error = String::from_utf8_lossy(&by_rdsk.stderr);
             return Ok(format!("**rdsk failed**: {}", error.lines().next().unwrap_or_default()));
         }
-        Ok(verdict(&minus(ours, base), &theirs))
+        Ok(verdict(&minus(counted(&ours, unit_bytes), base), &theirs))
     }
 
     fn rdsk_line(&self, file: &Path, writes: bool) -> Result<Command> {
@@ -173,22 +174,22 @@ impl Bench {
     }
 
     /// What rdsk reads of the disk whatever the job is, and one block.
-    fn base(&self, writes: bool) -> Result<Counts> {
+    fn base(&self, writes: bool) -> Result<Vec<Served>> {
         let file = self.directory.path().join("base.fio");
         let kind = if writes { "write" } else { "read" };
         std::fs::write(&file, format!("[a]\nrw={kind}\nsize=4k\ndirect=1\n"))?;
-        let (counts, output) = self.seen(&mut self.rdsk_line(&file, writes)?)?;
+        let (log, output) = self.seen(&mut self.rdsk_line(&file, writes)?)?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(counts)
+        Ok(log)
     }
 
     /// What a program asks of the disk.
-    fn seen(&self, command: &mut Command) -> Result<(Counts, Output)> {
+    fn seen(&self, command: &mut Command) -> Result<(Vec<Served>, Output)> {
         self.settle();
         self.disk.clear_log();
         let output = command.current_dir(self.directory.path()).output().context("cannot start a program")?;
         self.settle();
-        Ok((self.disk.counts(), output))
+        Ok((self.disk.log(), output))
     }
 
     fn settle(&self) {
@@ -202,6 +203,33 @@ impl Bench {
             before = now;
         }
     }
+}
+
+/// The size of all requests of a load; `None` where it has several.
+fn unit_bytes(load: &FioLoad) -> Option<u64> {
+    let jobs = || load.phases.iter().flatten();
+    let unit_bytes = jobs().map(LoadJob::max_block_bytes).max()?;
+    jobs().all(|job| job.min_block_bytes() == unit_bytes).then_some(unit_bytes)
+}
+
+/// The sums of a log; requests that the kernel merged count as those that they were made of.
+fn counted(log: &[Served], unit_bytes: Option<u64>) -> Counts {
+    let mut counts = Counts::default();
+    for served in log {
+        let requests = unit_bytes.map_or(1, |unit_bytes| served.bytes.div_ceil(unit_bytes));
+        match served.op {
+            Op::Read => {
+                counts.reads += requests;
+                counts.read_bytes += served.bytes;
+            }
+            Op::Write => {
+                counts.writes += requests;
+                counts.write_bytes += served.bytes;
+            }
+            Op::Flush => counts.flushes += 1,
+        }
+    }
+    counts
 }
 
 /// The job file with all its jobs on one device.
@@ -225,13 +253,15 @@ fn scaled(text: &str) -> String {
             "runtime" | "timeout" | "time_based" | "startdelay" | "loops" => None,
             "size" | "io_size" | "filesize" if is_more(SCALED_BYTES) => Some(format!("{name}={SCALED}")),
             "offset" | "offset_increment" if is_more(1 << 30) => Some(format!("{name}={SCALED}")),
+            // What the page cache makes of requests, and when, is no program's.
+            "direct" | "buffered" => Some("direct=1".to_owned()),
             "numjobs" if is_more(MOST_CLONES) => Some(format!("{name}={MOST_CLONES}")),
             _ => Some(line.to_owned()),
         }
     };
     // What names no size has one by the line before.
     let lines: Vec<String> = text.lines().filter_map(scaled_line).collect();
-    lines.join("\n").replacen("[global]", &format!("[global]\nsize={SCALED}"), 1) + "\n"
+    lines.join("\n").replacen("[global]", &format!("[global]\nthread\ndirect=1\nsize={SCALED}"), 1) + "\n"
 }
 
 /// A size in fio's ordinary units; `None` for anything else.
@@ -285,7 +315,7 @@ fn draw(verdicts: &[Verdict]) -> Result<String> {
         "# Campaign `fio-files`\n\nMade by `cargo xtask campaign fio-files DIRECTORY --run` on {}: what becomes of job files of fio, \
          \
          and for those that run, how far the disk's log of rdsk differs from that of fio {}. Both programs ran the same copy of the file, \
-         with its jobs on one device, sizes of at most 16 MiB, at most four clones of each job and no end by the clock.\n\nMachine: {}.\n\n",
+         with its jobs on one device, past the page cache, with sizes of at most 16 MiB, at most four clones of each job and no end by the clock.\n\nMachine: {}.\n\n",
         origin::now("+%F")?,
         fio_version(),
         origin::machine()
@@ -328,9 +358,9 @@ mod tests {
     #[test]
     fn jobs_are_scaled_to_a_small_disk() {
         let text = scaled(
-            "[global]\nfilename=/dev/loop9\n[a]\nsize=100G ; all\nio_size=1m\nnumjobs=16\ntime_based\nruntime=60\noffset=2g\nrw=read\n",
+            "[global]\nfilename=/dev/loop9\n[a]\nsize=100G ; all\nio_size=1m\nnumjobs=16\ntime_based\nruntime=60\noffset=2g\ndirect=0\nrw=read\n",
         );
-        let expected = "[global]\nsize=16m\nfilename=/dev/loop9\n[a]\nsize=16m\nio_size=1m\nnumjobs=4\noffset=16m\nrw=read\n";
+        let expected = "[global]\nthread\ndirect=1\nsize=16m\nfilename=/dev/loop9\n[a]\nsize=16m\nio_size=1m\nnumjobs=4\noffset=16m\ndirect=1\nrw=read\n";
         assert_eq!(text, expected);
     }
 
