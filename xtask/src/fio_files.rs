@@ -145,13 +145,14 @@ impl Bench {
     /// What came of a job file that is understood.
     fn compared(&self, file: &Path, text: &str, load: &FioLoad) -> Result<String> {
         let copy = self.directory.path().join(file.file_name().unwrap_or_default());
-        std::fs::write(&copy, scaled(&on_device(text, &self.device.path().display().to_string())))?;
+        let unit_bytes = unit_bytes(load);
+        let moved = on_device(text, &self.device.path().display().to_string());
+        std::fs::write(&copy, scaled(&moved, unit_bytes))?;
         let (theirs, by_fio) = self.seen(Command::new("timeout").args(LIMIT).arg("fio").arg(&copy))?;
         if !by_fio.status.success() {
             return Ok("understood; fio does not end here, or fails".into());
         }
         let writes = load.phases.iter().flatten().any(|job: &LoadJob| job.writes.is_some());
-        let unit_bytes = unit_bytes(load);
         let (theirs, base) = (counted(&theirs, unit_bytes), counted(&self.base(writes)?, unit_bytes));
         let (ours, by_rdsk) = self.seen(self.rdsk_line(&copy, writes)?.args(["--seed", "1"]))?;
         if !by_rdsk.status.success() {
@@ -243,7 +244,7 @@ fn on_device(text: &str, device: &str) -> String {
 }
 
 /// The job file with jobs that end soon, and by their bytes: the same for both programs.
-fn scaled(text: &str) -> String {
+fn scaled(text: &str, unit_bytes: Option<u64>) -> String {
     let scaled_line = |line: &str| -> Option<String> {
         let plain = line.split([';', '#']).next().unwrap_or_default();
         let (name, value) =
@@ -259,9 +260,12 @@ fn scaled(text: &str) -> String {
             _ => Some(line.to_owned()),
         }
     };
-    // What names no size has one by the line before.
+    // With requests of several sizes, fio cuts those that meet a block already used, and rdsk does not.
+    let places = if unit_bytes.is_none() { "norandommap\n" } else { "" };
+    // What names no size has one by the first lines.
     let lines: Vec<String> = text.lines().filter_map(scaled_line).collect();
-    lines.join("\n").replacen("[global]", &format!("[global]\nthread\ndirect=1\nsize={SCALED}"), 1) + "\n"
+    lines.join("\n").replacen("[global]", &format!("[global]\nthread\ndirect=1\n{places}size={SCALED}"), 1)
+        + "\n"
 }
 
 /// A size in fio's ordinary units; `None` for anything else.
@@ -319,7 +323,7 @@ fn draw(verdicts: &[Verdict]) -> Result<String> {
         "# Campaign `fio-files`\n\nMade by `cargo xtask campaign fio-files DIRECTORY --run` on {}: what becomes of job files of fio, \
          \
          and for those that run, how far the disk's log of rdsk differs from that of fio {}. Both programs ran the same copy of the file, \
-         with its jobs on one device, past the page cache, with sizes of at most 16 MiB, at most four clones of each job and no end by the clock.\n\nMachine: {}.\n\n",
+         with its jobs on one device, past the page cache, with sizes of at most 16 MiB, at most four clones of each job, no end by the clock, and norandommap where requests have several sizes.\n\nMachine: {}.\n\n",
         origin::now("+%F")?,
         fio_version(),
         origin::machine()
@@ -363,6 +367,7 @@ mod tests {
     fn jobs_are_scaled_to_a_small_disk() {
         let text = scaled(
             "[global]\nfilename=/dev/loop9\n[a]\nsize=100G ; all\nio_size=1m\nnumjobs=16\ntime_based\nruntime=60\noffset=2g\ndirect=0\nrw=read\n",
+            Some(4096),
         );
         let expected = "[global]\nthread\ndirect=1\nsize=16m\nfilename=/dev/loop9\n[a]\nsize=16m\nio_size=1m\nnumjobs=4\noffset=16m\ndirect=1\nrw=read\n";
         assert_eq!(text, expected);
