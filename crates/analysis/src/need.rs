@@ -253,7 +253,7 @@ fn figure_of(threshold: &Threshold, cell: &CellRecord, result: &JobResult) -> Op
         Statistic::P99 => percentile(latency.p99, ranges.p99),
         Statistic::P999 => percentile(latency.p999, ranges.p999),
         Statistic::Max => percentile(latency.max, None),
-        Statistic::Mean => of_rounds(kind, latency.mean?, |round| round.mean()),
+        Statistic::Mean => of_rounds(kind, latency.mean?, rdsk_stats::Histogram::mean),
         Statistic::ShareOver => {
             let over_ns = threshold.over_ns?;
             let share = |all: &Histogram| {

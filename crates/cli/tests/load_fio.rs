@@ -1,4 +1,5 @@
 //! Job files of fio: what is understood, what is refused, and against fio itself on one disk, whose log says what each of them asked for.
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 use crate::support::{LONG, identity, programmed, rdsk, record_of, settle};
 use rdsk_testkit::attempts::{ensure, first_right};

@@ -45,7 +45,7 @@ impl JobWords {
     }
 }
 
-fn unless<T: PartialEq>(value: T, default: T) -> Option<T> {
+fn unless<T: Copy + PartialEq>(value: T, default: T) -> Option<T> {
     (value != default).then_some(value)
 }
 
