@@ -13,6 +13,8 @@ mod campaign;
 mod dist;
 #[cfg(feature = "measure")]
 mod docs;
+#[cfg(feature = "measure")]
+mod fio_files;
 mod options;
 #[cfg_attr(not(feature = "measure"), allow(dead_code, reason = "the tasks that measure name the commit"))]
 mod origin;
@@ -55,7 +57,10 @@ usage: cargo xtask COMMAND
                               directories, which must give the same bytes
   dist --try [SYSTEM ...]     install what dist made in root trees and run it: debian12, debian13, rpm, empty (root)
   screenshots [DIRECTORY]     pages of every experiment as pictures to look at: light, dark, phone and print (target/screenshots); with --docs also those of the documents
-  campaign [NAME]             a long series of tests with a page of results in xtask/records/campaigns; without a name, the list";
+  campaign [NAME]             a long series of tests with a page of results in xtask/records/campaigns; without a name, the list
+  campaign fio-files DIRECTORY [--run]
+                              what becomes of each job file of fio below it: understood, or refused and why; with --run, what can be is
+                              run by rdsk and by fio on one disk, whose log is compared (root, FUSE, loop devices, fio)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,6 +73,14 @@ fn main() -> ExitCode {
         "ci" => suite::run(&root(), rest, suite::Strictness::InstallableMustRun),
         "arch" => arch::run(&root()).map(|()| ExitCode::SUCCESS),
         "bpf" => bpf::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "measure")]
+        "campaign" if rest.first().is_some_and(|name| name == "fio-files") => {
+            fio_files::run(&root(), &rest[1..])
+        }
+        #[cfg(not(feature = "measure"))]
+        "campaign" if rest.first().is_some_and(|name| name == "fio-files") => {
+            with_feature("measure", command, rest)
+        }
         "campaign" => campaign::run(&root(), rest),
         "dist" => dist::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "screenshots" => screenshots::run(&root(), rest).map(|()| ExitCode::SUCCESS),

@@ -320,11 +320,7 @@ pub fn cpu_ns(cell: &CellRecord) -> Option<u64> {
 
 /// I/Os that the workload may have in flight in all its streams together.
 pub fn wanted_depth(workload: &Workload) -> u64 {
-    let product = |depth: u32, streams: u32| u64::from(depth) * u64::from(streams);
-    match workload.jobs.as_slice() {
-        [] => product(workload.queue_depth, workload.streams),
-        jobs => jobs.iter().map(|job| product(job.queue_depth, job.streams)).sum(),
-    }
+    workload.wanted_depth()
 }
 
 /// Minimum share of I/Os completed within their own submission for the queue to count as absent.

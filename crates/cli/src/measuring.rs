@@ -5,6 +5,8 @@ mod align;
 mod check;
 mod checks;
 mod common;
+mod fio;
+mod job_text;
 mod load;
 mod passes;
 mod paths;
@@ -91,6 +93,7 @@ impl Measuring {
     pub(crate) fn listing(&self) -> Result<Option<String>, Problem> {
         match self {
             Self::Check(check) => check.listing(),
+            Self::Load(load) => load.listing(),
             _ => Ok(None),
         }
     }

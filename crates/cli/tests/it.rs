@@ -26,6 +26,7 @@ mod html_page;
 mod info;
 mod json_place;
 mod load;
+mod load_fio;
 mod load_fuse;
 mod one_account;
 mod own_commands;

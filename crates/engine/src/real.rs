@@ -23,10 +23,11 @@ use crate::thread_pool;
 use crate::validate::{check_shape, used_targets};
 use crate::watchdog::Watchdog;
 use rdsk_model::{
-    CacheState, EngineKind, IoPath, Issuing, LoadJob, Op, Pattern, ReadContent, StreamResult, Sync, Target,
-    Workload,
+    CacheState, EngineKind, IoPath, Issuing, LoadJob, OffsetRule, Op, Pattern, ReadContent, StreamResult,
+    Sync, Target, Workload,
 };
 use rdsk_targets::{Access, Claim, OpenMode};
+use rustix::fs::Advice;
 use std::os::fd::BorrowedFd;
 
 /// What probes, trials and attempts to empty the cache found, so that each runs once.
@@ -74,7 +75,9 @@ impl Engine for RealEngine {
         for load in &workload.jobs {
             let &(index, claim) =
                 used.first().ok_or_else(|| EngineError::Workload("it names no target".into()))?;
-            targets.push(OpenTarget::open(index, claim, open_mode_of(load), &self.watchdog)?);
+            let target = OpenTarget::open(index, claim, open_mode_of(load), &self.watchdog)?;
+            advise_of(load, target.fd());
+            targets.push(target);
         }
         for (index, claim) in used.into_iter().filter(|_| workload.jobs.is_empty()) {
             let mut target = OpenTarget::open(index, claim, open_mode(workload), &self.watchdog)?;
@@ -220,6 +223,8 @@ impl RealEngine {
             && workload.path == IoPath::Direct
             && workload.queue_depth > 1
             && is_small
+            // Of jobs that end with their bytes, a trial would move some of them twice.
+            && workload.jobs.iter().all(|load| load.max_bytes.is_none())
             && workload.targets.iter().all(may_be_slow)
     }
 }
@@ -260,8 +265,20 @@ fn advise(workload: &Workload, fd: BorrowedFd<'_>) {
     let random = workload.pattern == Pattern::Random;
     if random && workload.path.uses_page_cache() && workload.cache == CacheState::Cold {
         // A target that rejects the advice has no read-ahead; the check of the cache shows the effect.
-        let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::Random);
+        let _ = rustix::fs::fadvise(fd, 0, None, Advice::Random);
     }
+}
+
+/// Gives the kernel the order of a job's requests, where it asks for that.
+fn advise_of(load: &LoadJob, fd: BorrowedFd<'_>) {
+    if !load.advised || !load.path.uses_page_cache() {
+        return;
+    }
+    let mut sides = load.reads.iter().chain(&load.writes);
+    let is_sequence = sides.all(|side| side.offsets == OffsetRule::Sequential);
+    let advice = if is_sequence { Advice::Sequential } else { Advice::Random };
+    // A target that rejects the advice has no read-ahead.
+    let _ = rustix::fs::fadvise(fd, 0, None, advice);
 }
 
 fn check_workload(workload: &Workload) -> Result<(), EngineError> {

@@ -229,3 +229,32 @@ fn flushes_and_rests_take_their_time() {
     // Each write takes 1 ms and rests for 3 ms, and every second one is followed by a flush, which also rests.
     assert!((650..=1000).contains(&writes), "{writes}");
 }
+
+/// Two requests of 1 ms and a rest of 3 ms, for a second of four.
+#[test]
+fn a_job_rests_after_several_requests_and_ends_by_the_clock() {
+    let (_file, claim) = servers(1);
+    let short = LoadJob {
+        think_ns: 3 * MS,
+        think_every: 2,
+        lasts_ns: Some(1000 * MS),
+        ..LoadJob::random_reads("short", 1 << 30)
+    };
+    let late = LoadJob { name: "late".into(), lasts_ns: None, delay_ns: 2000 * MS, ..short.clone() };
+    let run = simulated(claim, vec![short, late], 4000);
+    let reads: Vec<u64> = run.jobs.iter().map(|job| job.reads.histogram.count()).collect();
+    assert_eq!(reads, [400, 800], "two in 5 ms, for one second and for two");
+    assert_eq!(run.jobs[0].elapsed_ns, 1000 * MS);
+    let (_directory, path) = file_of(4 << 20);
+    let timed =
+        LoadJob { path: IoPath::Buffered, lasts_ns: Some(50 * MS), ..LoadJob::random_reads("r", 4 << 20) };
+    for queue_depth in [1, 4] {
+        let timed = LoadJob { queue_depth, ..timed.clone() };
+        let engine = if queue_depth == 1 { EngineKind::Sync } else { EngineKind::Uring };
+        let workload = load(vec![timed], 4 << 20, engine);
+        let claims = [reading(&path)];
+        let (_, run, _) = visit(&job(&workload, &claims, millis(600_000)));
+        assert_eq!(run.ended, Ended::OutOfTime, "a minute was allowed");
+        assert!(run.jobs[0].reads.histogram.count() > 0);
+    }
+}

@@ -4,7 +4,7 @@
 use crate::experiments::question;
 use crate::planner::{check_room, is_pass_of_target, plan};
 use crate::question::Targets;
-use crate::request::Request;
+use crate::request::{LoadRuns, Request};
 use rdsk_engine::buffers_bytes;
 use rdsk_model::{Cell, Event, Experiment, Op, Plan, Problem, ProblemKind, Target, Watch};
 use rdsk_observe::available_memory_bytes;
@@ -272,7 +272,9 @@ fn test_file_size(request: &Request, max_bytes: u64, files: u64) -> TestFileSize
         let end_bytes = options.offset_bytes.saturating_add(bytes);
         end_bytes.checked_next_multiple_of(TEST_FILE_UNIT_BYTES).unwrap_or(end_bytes)
     };
-    match request.size_bytes.or(pass_bytes.map(holds_pass)) {
+    let load_bytes =
+        Some(options.load_bytes()).filter(|&bytes| bytes > 0 && options.load_runs == LoadRuns::Once);
+    match request.size_bytes.or(pass_bytes.or(load_bytes).map(holds_pass)) {
         Some(bytes) => TestFileSize::Fixed(bytes),
         None => TestFileSize::Adaptive {
             max_bytes: max_bytes.max(options.load_bytes()),

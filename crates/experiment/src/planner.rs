@@ -3,7 +3,7 @@
 use crate::context::{PlanContext, Scope};
 use crate::experiments::question;
 use crate::question::{MIN_ROUNDS, Question, ROUNDS, Targets};
-use crate::request::{BudgetSource, PlanOptions};
+use crate::request::{BudgetSource, LoadRuns, PlanOptions};
 use crate::schedule::FIRST_ROUNDS_SHARE;
 use crate::sequences::{mediums, twins_before};
 use rdsk_model::{
@@ -79,10 +79,11 @@ pub fn plan(
     let wanted = if let [only] = questions[..] { only.rounds(&contexts) } else { ROUNDS };
     let rounds = if wanted == ROUNDS { rounds_that_fit(&cells, budget_ns) } else { wanted };
     // Percentiles and what happens over time want long turns, and all of the time, whatever the precision of the rate.
-    let of_load = experiments.contains(&Experiment::Load).then(|| {
-        let running = cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
-        budget_ns / u64::try_from(running).unwrap_or(1).max(1)
-    });
+    let of_load =
+        (experiments.contains(&Experiment::Load) && options.load_runs == LoadRuns::Repeated).then(|| {
+            let running = cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
+            budget_ns / u64::try_from(running).unwrap_or(1).max(1)
+        });
     let runtime_ns = options.runtime_ns.or(of_load);
     Ok(Plan { cells, budget_ns, runtime_ns, precision: options.precision, rounds, notes })
 }
@@ -144,6 +145,9 @@ fn time_ns(cells: &mut [Cell], questions: &[&dyn Question], contexts: &[PlanCont
         let ramps_ns = questions.iter().map(|question| question.ramps_ns(contexts)).sum();
         return runtime_ns.saturating_mul(running.max(1)).saturating_add(ramps_ns);
     }
+    if let Some(most_ns) = most_of_single_runs_ns(cells) {
+        return most_ns;
+    }
     if scope == Scope::WholeRun || options.budget_source == BudgetSource::Requested {
         return budget_ns;
     }
@@ -162,6 +166,16 @@ fn time_ns(cells: &mut [Cell], questions: &[&dyn Question], contexts: &[PlanCont
         }
         () => budget_ns,
     }
+}
+
+/// The time that cells take at most of which each runs once; `None` where others are among them.
+fn most_of_single_runs_ns(cells: &[Cell]) -> Option<u64> {
+    let most_ns = |cell: &Cell| match cell.extent {
+        Extent::Once { most_ns } => Some(most_ns),
+        _ => None,
+    };
+    let all_ns: Option<Vec<u64>> = cells.iter().map(most_ns).collect();
+    Some(all_ns?.into_iter().fold(0, u64::saturating_add).min(UNLIMITED_NS))
 }
 
 impl PlanError {

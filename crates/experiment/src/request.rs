@@ -38,6 +38,16 @@ pub enum PositionOrder {
     Ascending,
 }
 
+/// How often the phases of a load are run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadRuns {
+    /// In repeats that share the budget.
+    #[default]
+    Repeated,
+    /// Once each, until their jobs are done.
+    Once,
+}
+
 /// The options of a plan. `None` leaves the choice to the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanOptions {
@@ -88,6 +98,10 @@ pub struct PlanOptions {
     /// The jobs of each phase of a load, on spans that count from `offset_bytes`, where a length of 0 is all that is left; empty for
     /// other experiments.
     pub phases: Vec<Vec<LoadJob>>,
+    /// How often these are run.
+    pub load_runs: LoadRuns,
+    /// What the reader of the run should know of the load.
+    pub load_notes: Vec<String>,
     /// What the load is to show.
     pub need: Option<Need>,
     /// What is held while the highest rate of the load is looked for.
@@ -151,6 +165,8 @@ impl Default for PlanOptions {
             buffers: BufferPages::Ordinary,
             is_sustained: false,
             phases: Vec::new(),
+            load_runs: LoadRuns::Repeated,
+            load_notes: Vec::new(),
             need: None,
             promise: None,
             seed: None,

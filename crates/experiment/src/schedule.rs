@@ -177,6 +177,9 @@ impl<'a> Schedule<'a> {
     fn slice(&self, turns_left: &[usize], left_ns: u64, state: &RunState) -> Slice {
         let plan = self.plan;
         let rounds = u64::from(plan.rounds.max(1));
+        if let Extent::Once { most_ns } = plan.cells[turns_left[0]].extent {
+            return Slice { ns: most_ns, limit_ns: most_ns };
+        }
         if let Some(runtime_ns) = plan.runtime_ns {
             let ns = (runtime_ns / rounds).max(MIN_RUN_NS);
             return Slice { ns, limit_ns: ns };
@@ -240,7 +243,9 @@ impl<'a> Schedule<'a> {
     fn is_repeatable(&self, index: usize, state: &RunState) -> bool {
         let (cell, totals) = (&self.plan.cells[index], &state.totals[index]);
         let has_failed = totals.failure.is_some() || !totals.errors.is_empty() || totals.visits.is_empty();
-        cell.not_applicable.is_none() && !matches!(cell.extent, Extent::Pass { .. }) && !has_failed
+        cell.not_applicable.is_none()
+            && !matches!(cell.extent, Extent::Pass { .. } | Extent::Once { .. })
+            && !has_failed
     }
 
     /// The time that these turns are given, or need, and the longest wait of an I/O: it may come again, and cannot be cut.

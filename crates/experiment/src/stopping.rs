@@ -96,7 +96,7 @@ pub(crate) fn run_ns(totals: &mut CellTotals, left_ns: u64, slice_ns: u64) -> u6
 /// Whether a cell needs no further visit in this slice.
 pub(crate) fn is_enough(cell: &Cell, ended: Ended) -> bool {
     match cell.extent {
-        Extent::Pass { .. } | Extent::Sustained(_) => true,
+        Extent::Pass { .. } | Extent::Sustained(_) | Extent::Once { .. } => true,
         Extent::Timed => ended != Ended::Complete,
         Extent::Passes { .. } | Extent::Samples { .. } => false,
     }

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub struct LoadDocument {
     /// The jobs of each phase, which run at once; never empty.
     pub phases: Vec<Vec<LoadJob>>,
+    /// Whether each phase is repeated, or runs once, until its jobs are done.
+    pub is_repeated: bool,
 }
 
 /// A need and the jobs that show whether it is met.
@@ -26,6 +28,8 @@ pub struct NeedDocument {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoadText {
+    #[serde(default = "repeated")]
+    repeat: bool,
     job: Vec<JobWords>,
 }
 
@@ -66,7 +70,11 @@ struct ThresholdText {
 pub fn load(text: &str) -> Result<LoadDocument, LoadError> {
     let text: LoadText = toml::from_str(text).map_err(|error| LoadError::Document(error.to_string()))?;
     let jobs = jobs(&text.job)?;
-    Ok(LoadDocument { phases: phases(&text.job, jobs) })
+    Ok(LoadDocument { phases: phases(&text.job, jobs), is_repeated: text.repeat })
+}
+
+const fn repeated() -> bool {
+    true
 }
 
 /// The need of a text, under a name.
@@ -231,6 +239,8 @@ mod tests {
         let two = "[[job]]\nname = \"a\"\n[[job]]\nname = \"a\"\n";
         assert_eq!(load(two).unwrap_err().to_string(), "job a is there twice");
         assert!(load("[[job]]\nblocksize = \"4k\"").unwrap_err().to_string().contains("blocksize"));
-        assert_eq!(load("[[job]]\n[[job]]\nrw = \"write\"").unwrap().phases[0].len(), 2);
+        let two = load("[[job]]\n[[job]]\nrw = \"write\"").unwrap();
+        assert_eq!((two.phases[0].len(), two.is_repeated), (2, true));
+        assert!(!load("repeat = false\n[[job]]\n").unwrap().is_repeated);
     }
 }

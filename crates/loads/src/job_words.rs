@@ -5,13 +5,13 @@ use rdsk_model::{
     Arrivals, BlockShare, Flush, FlushCall, IoPath, LoadJob, OffsetRule, Rate, Requests, StreamRange, Zone,
 };
 use rdsk_units::{Bytes, Nanos};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Requests in flight per stream where they arrive at a rate: an open loop waits for nothing but the end of this queue.
-const OPEN_DEPTH: u32 = 128;
+pub(crate) const OPEN_DEPTH: u32 = 128;
 
 /// A job in words; what is absent has its default.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct JobWords {
     /// Its name.
@@ -42,12 +42,16 @@ pub struct JobWords {
     pub dsync: Option<bool>,
     /// `uniform`, `once`, `zipf:1.2`, `pareto:0.2`, `normal:10` or `zoned:60/10:30/20:10/70` [uniform].
     pub distribution: Option<String>,
-    /// Rest after each request.
+    /// Rest after each request, or after each `think_every`.
     pub think: Option<String>,
+    /// Requests from one rest to the next [1].
+    pub think_every: Option<u32>,
     /// When it begins.
     pub delay: Option<String>,
     /// Bytes of each stream.
     pub bytes: Option<String>,
+    /// Time after which each stream ends, from its start.
+    pub runtime: Option<String>,
     /// Where its span begins.
     pub offset: Option<String>,
     /// Length of its span [all that is left].
@@ -56,6 +60,8 @@ pub struct JobWords {
     pub apart: Option<bool>,
     /// Whether it writes into newly allocated space.
     pub fresh: Option<bool>,
+    /// Whether the kernel is given the order of its reads.
+    pub advise: Option<bool>,
     /// Percent of its data that compression saves.
     pub compress: Option<u32>,
 }
@@ -102,15 +108,21 @@ impl JobWords {
             flush: self.flush()?,
             rate,
             think_ns: time("think", self.think.as_deref())?,
+            think_every: self.think_every.unwrap_or(1),
             delay_ns: time("delay", self.delay.as_deref())?,
             max_bytes: match &self.bytes {
                 Some(text) => Some(size("bytes", text)?),
+                None => None,
+            },
+            lasts_ns: match &self.runtime {
+                Some(text) => Some(time("runtime", Some(text))?),
                 None => None,
             },
             offset_bytes: self.offset.as_deref().map_or(Ok(0), |text| size("offset", text))?,
             span_bytes: self.size.as_deref().map_or(Ok(0), |text| size("size", text))?,
             range: if self.apart.unwrap_or(false) { StreamRange::Disjoint } else { StreamRange::Shared },
             fresh_space: self.fresh.unwrap_or(false),
+            advised: self.advise.unwrap_or(false),
             compressible_percent: self.compress.unwrap_or(0),
             ..LoadJob::random_reads(name.clone(), 0)
         };

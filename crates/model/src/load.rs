@@ -63,7 +63,7 @@ pub enum OffsetRule {
     Sequential,
     /// Each place with the same probability, independent of what came before.
     Uniform,
-    /// Each place once, in random order, before any is used again.
+    /// Each place once, in random order, before any is used again. Reads and writes of a job with the same blocks share this order.
     Once,
     /// The k-th most popular place with a probability in proportion to `k^-theta`; popular places lie scattered.
     Zipf {
@@ -155,12 +155,16 @@ pub struct LoadJob {
     pub flush: Option<Flush>,
     /// `None` issues the next request when one completes: a closed loop.
     pub rate: Option<Rate>,
-    /// Rest of a stream after each request.
+    /// Rest of a stream after every `think_every` requests.
     pub think_ns: u64,
+    /// Requests from one rest to the next, at least 1.
+    pub think_every: u32,
     /// When its streams begin, from the start of the load.
     pub delay_ns: u64,
     /// Bytes after which a stream ends; `None` for as long as the load goes on.
     pub max_bytes: Option<u64>,
+    /// Time after which a stream ends, from its own start; `None` for as long as the load goes on.
+    pub lasts_ns: Option<u64>,
     /// First byte of its span on the target.
     pub offset_bytes: u64,
     /// Length of its span.
@@ -170,6 +174,9 @@ pub struct LoadJob {
     /// Whether its writes are the first to their blocks: before each repeat, the space of its span in the test file is given back and
     /// allocated anew, as logs and fio allocate theirs. A sequence then ends with the span.
     pub fresh_space: bool,
+    /// Whether the kernel is given the order of the reads (`posix_fadvise(2)`), by which it reads ahead: further in sequences, not at all
+    /// otherwise.
+    pub advised: bool,
     /// Percent of the bytes of each write that a compressing device or filesystem saves, below 100.
     pub compressible_percent: u32,
 }
@@ -189,12 +196,15 @@ impl LoadJob {
             flush: None,
             rate: None,
             think_ns: 0,
+            think_every: 1,
             delay_ns: 0,
             max_bytes: None,
+            lasts_ns: None,
             offset_bytes: 0,
             span_bytes,
             range: StreamRange::Shared,
             fresh_space: false,
+            advised: false,
             compressible_percent: 0,
         }
     }
@@ -209,6 +219,11 @@ impl LoadJob {
         self.reads.iter().chain(&self.writes).map(Requests::min_bytes).min().unwrap_or(1)
     }
 
+    /// When a stream that began at a time ends, at the latest, in a load that ends at another.
+    pub fn deadline_ns(&self, began_ns: u64, load_ends_ns: u64) -> u64 {
+        self.lasts_ns.map_or(load_ends_ns, |lasts_ns| load_ends_ns.min(began_ns.saturating_add(lasts_ns)))
+    }
+
     /// Requests per second of all its streams; `None` in a closed loop.
     pub fn offered_per_s(&self) -> Option<f64> {
         self.rate.map(|rate| rate.per_s * f64::from(self.streams))
@@ -216,7 +231,7 @@ impl LoadJob {
 
     /// Whether it has as many requests in flight as it may, all the time: its depth is no limit of a rate, and it neither flushes nor rests.
     pub fn keeps_its_depth(&self) -> bool {
-        let is_whole = self.max_bytes.is_none() && self.delay_ns == 0;
+        let is_whole = self.max_bytes.is_none() && self.lasts_ns.is_none() && self.delay_ns == 0;
         self.rate.is_none() && self.flush.is_none() && self.think_ns == 0 && is_whole
     }
 
@@ -249,6 +264,12 @@ impl LoadJob {
         }
         if self.flush.is_some_and(|flush| flush.every == 0) {
             return Err("flushes after 0 writes".into());
+        }
+        if self.think_every == 0 || self.lasts_ns == Some(0) {
+            return Err("rests after 0 requests, or ends when it begins".into());
+        }
+        if self.think_ns > 0 && self.queue_depth > 1 {
+            return Err("rests between requests, of which then only one can be in flight".into());
         }
         if self.writes.is_none() && (self.flush.is_some() || self.dsync || self.fresh_space) {
             return Err("only reads, which leaves nothing to flush and needs no space".into());
@@ -372,6 +393,10 @@ mod tests {
             "rate",
         );
         says(LoadJob { flush: Some(Flush { every: 0, call: FlushCall::Fsync }), ..fits }, "after 0 writes");
+        let deep = LoadJob { queue_depth: 2, think_ns: 1, ..LoadJob::random_reads("r", 4096) };
+        says(deep.clone(), "only one can be in flight");
+        says(LoadJob { queue_depth: 1, think_every: 0, ..deep.clone() }, "after 0 requests");
+        says(LoadJob { think_ns: 0, lasts_ns: Some(0), ..deep }, "ends when it begins");
         says(LoadJob { fresh_space: true, ..LoadJob::random_reads("r", 4096) }, "only reads");
         let zones = |parts: &[(f64, f64)]| {
             let zone = |&(access_percent, span_percent)| Zone { access_percent, span_percent };

@@ -58,6 +58,11 @@ pub enum Extent {
     Timed,
     /// One visit that goes on until its rate has settled.
     Sustained(Endurance),
+    /// One visit that goes on until the jobs of its load are done.
+    Once {
+        /// Nanoseconds after which it ends in any case.
+        most_ns: u64,
+    },
     /// Repeated visits of a few I/Os each, each after setting the cache state again, until time or precision ends them.
     Samples {
         /// I/Os of the first visit; the runner grows it while preparing and settling are cheap.
@@ -70,7 +75,7 @@ impl Extent {
     pub fn pass_bytes(&self) -> Option<u64> {
         match *self {
             Self::Pass { bytes } | Self::Passes { bytes } => Some(bytes),
-            Self::Timed | Self::Samples { .. } | Self::Sustained(_) => None,
+            Self::Timed | Self::Samples { .. } | Self::Sustained(_) | Self::Once { .. } => None,
         }
     }
 }

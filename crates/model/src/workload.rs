@@ -157,6 +157,15 @@ impl Workload {
         }
     }
 
+    /// Requests that all its streams together may have in flight.
+    pub fn wanted_depth(&self) -> u64 {
+        let product = |depth: u32, streams: u32| u64::from(depth) * u64::from(streams);
+        match self.jobs.as_slice() {
+            [] => product(self.queue_depth, self.streams),
+            jobs => jobs.iter().map(|job| product(job.queue_depth, job.streams)).sum(),
+        }
+    }
+
     /// Whether this word of it is known.
     pub fn tells(&self, word: Untold) -> bool {
         !self.untold.contains(&word)

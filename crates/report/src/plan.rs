@@ -88,6 +88,7 @@ fn row(plan: &Plan, index: usize, cell: &Cell) -> Vec<String> {
         (Some(_), _) => "n/a".into(),
         (None, Extent::Pass { bytes }) => format!("{}, {share}", Bytes(bytes).approx()),
         (None, Extent::Passes { bytes }) => format!("passes of {}, {share}", Bytes(bytes).approx()),
+        (None, Extent::Once { .. }) => "once, to its end".into(),
         (None, Extent::Timed | Extent::Samples { .. } | Extent::Sustained(_)) => share,
     };
     let ramp_ns = cell.workload.ramp_ns();

@@ -12,6 +12,7 @@ pub mod holder;
 pub mod loopdev;
 pub mod quota;
 pub mod requires;
+pub mod same_io;
 pub mod sandbox;
 pub mod schema;
 pub mod swap;

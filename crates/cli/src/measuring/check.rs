@@ -61,7 +61,7 @@ impl Check {
     /// When there is no such need, or a file describes none.
     pub(super) fn measurement(self) -> Result<Measurement, Problem> {
         let NeedDocument { mut need, phases } = if self.need.ends_with(".toml") {
-            let text = load::text_of(&self.need)?;
+            let text = super::job_text::text_of(&self.need)?;
             let name = self.need.trim_end_matches(".toml").rsplit('/').next().unwrap_or("mine");
             rdsk_loads::need(name, &text).map_err(|error| load::problem(&self.need, &error))?
         } else {

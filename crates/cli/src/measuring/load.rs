@@ -2,15 +2,16 @@
 
 use super::Measurement;
 use super::common::{Common, MAX_TIME};
+use super::fio::{self, FioArgs};
+use super::job_text::text_of;
 use crate::grammar::{COMMON, EXPERT, WHAT};
-use crate::record_file;
 use crate::usage::usage;
 use crate::value;
 use clap::Args;
+use rdsk_experiment::LoadRuns;
 use rdsk_loads::{JobWords, LoadError};
 use rdsk_model::{Experiment, LoadJob, Op, Problem, ProblemKind, Promise};
-use rdsk_units::{Nanos, printable};
-use std::path::Path;
+use rdsk_units::Nanos;
 
 /// Requests in flight per stream at most while the highest rate is looked for.
 const OPEN_DEPTH: u32 = 128;
@@ -27,7 +28,9 @@ const EXAMPLES: &str = "Examples:
   rdsk load --rw write --bs 2300 --path buffered --fdatasync 1 --fresh
       a log: each append is on disk before the next
   rdsk load ./jobs.toml /mnt/data
-      several jobs at once, described in a file";
+      several jobs at once, described in a file
+  rdsk load --fio ./jobs.fio /mnt/data
+      the jobs of a file of fio, there";
 
 /// Run a load that you describe: a mix, sizes, a rate, flushes; one job or several at once.
 ///
@@ -44,6 +47,8 @@ pub(crate) struct Load {
     common: Common,
     #[command(flatten)]
     job: JobArgs,
+    #[command(flatten)]
+    fio: FioArgs,
 }
 
 /// The words of one job.
@@ -143,7 +148,11 @@ impl Load {
     /// # Errors
     /// When a word of a job means nothing, or a file describes none.
     pub(super) fn measurement(mut self) -> Result<Measurement, Problem> {
+        if let Some(name) = self.fio.fio.clone() {
+            return self.of_job_file(&name);
+        }
         let is_document = |name: &String| name.ends_with(".toml") && !name.starts_with("sim:");
+        let mut load_runs = LoadRuns::Repeated;
         let phases = match self.common.targets.first().filter(|name| is_document(name)) {
             Some(_) if !self.job.is_empty() => {
                 return Err(usage(
@@ -153,7 +162,9 @@ impl Load {
             }
             Some(_) => {
                 let name = self.common.targets.remove(0);
-                rdsk_loads::load(&text_of(&name)?).map_err(|error| problem(&name, &error))?.phases
+                let document = rdsk_loads::load(&text_of(&name)?).map_err(|error| problem(&name, &error))?;
+                load_runs = if document.is_repeated { LoadRuns::Repeated } else { LoadRuns::Once };
+                document.phases
             }
             None => vec![vec![self.job.words().job(1).map_err(|error| flag_problem(&error))?]],
         };
@@ -161,7 +172,39 @@ impl Load {
         let mut asked = Measurement::new(Experiment::Load, self.common);
         set(&mut asked, phases);
         asked.options.promise = promise;
+        asked.options.load_runs = load_runs;
         Ok(asked)
+    }
+
+    fn of_job_file(mut self, name: &str) -> Result<Measurement, Problem> {
+        self.refuse_both()?;
+        let (load, target) = fio::load(name, &self.common.targets)?;
+        self.common.targets = vec![target];
+        let mut asked = Measurement::new(Experiment::Load, self.common);
+        set(&mut asked, load.phases);
+        asked.options.load_runs = LoadRuns::Once;
+        asked.options.load_notes = load.notes;
+        Ok(asked)
+    }
+
+    fn refuse_both(&self) -> Result<(), Problem> {
+        if self.job.is_empty() && self.job.promise().is_none() {
+            return Ok(());
+        }
+        let hint = "describe all jobs in the file, or the one job by flags";
+        Err(usage("a job file of fio and flags of a job conflict", hint))
+    }
+
+    /// What is understood of a job file, where that is asked.
+    ///
+    /// # Errors
+    /// As [`Load::measurement`].
+    pub(super) fn listing(&self) -> Result<Option<String>, Problem> {
+        let Some(name) = self.fio.fio.as_ref().filter(|_| self.fio.showcmd) else { return Ok(None) };
+        self.refuse_both()?;
+        let (load, _) = fio::load(name, &self.common.targets)?;
+        let text = load.to_toml().map_err(|error| problem(name, &LoadError::Document(error.to_string())))?;
+        Ok(Some(text))
     }
 }
 
@@ -171,16 +214,6 @@ pub(super) fn set(asked: &mut Measurement, phases: Vec<Vec<LoadJob>>) {
     asked.options.ops = Some(if writes { vec![Op::Read, Op::Write] } else { vec![Op::Read] });
     asked.options.phases = phases;
     asked.options.precision = PRECISION;
-}
-
-/// The text of a file that describes jobs.
-pub(super) fn text_of(name: &str) -> Result<String, Problem> {
-    let read = record_file::read_document(Path::new(name)).map_err(|error| error.to_string());
-    let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is no text".to_owned()));
-    let cannot = |why| format!("cannot read {}: {why}", printable(name));
-    text.map_err(|why| {
-        usage(cannot(why), "name a TOML file with [[job]] tables; rdsk load --help names their words")
-    })
 }
 
 /// What is wrong with a file.

@@ -53,7 +53,16 @@ impl RequestSource {
             });
             made.transpose()
         };
-        let (reads, writes) = (side(&job.reads, 1)?, side(&job.writes, 2)?);
+        let (mut reads, writes) = (side(&job.reads, 1)?, side(&job.writes, 2)?);
+        if let (Some(reads), Some(writes)) = (&mut reads, &writes)
+            && job.reads == job.writes
+            && matches!(reads.chooser, Some(Chooser::Once { .. }))
+        {
+            // Each place once, by a read or by a write: the writes' order serves both.
+            debug_assert_eq!(reads.places, writes.places);
+            reads.chooser = None;
+            reads.shares_order = true;
+        }
         let read_percent = match (&reads, &writes) {
             (Some(_), None) => 100,
             (None, _) => 0,
@@ -75,7 +84,12 @@ impl RequestSource {
             100 => true,
             percent => self.random.below(100) < percent,
         };
-        let (op, side) = if is_read { (Op::Read, &mut self.reads) } else { (Op::Write, &mut self.writes) };
+        let is_in_order_of_writes = self.reads.as_ref().is_some_and(|reads| reads.shares_order);
+        let (op, side) = match is_read {
+            true if is_in_order_of_writes => (Op::Read, &mut self.writes),
+            true => (Op::Read, &mut self.reads),
+            false => (Op::Write, &mut self.writes),
+        };
         let (offset_bytes, bytes) = side.as_mut()?.next(&mut self.random, fresh_space)?;
         let bytes = bytes.min(self.left_bytes);
         self.left_bytes -= bytes;
@@ -127,6 +141,8 @@ struct Side {
     places: u64,
     /// `None` for a sequence.
     chooser: Option<Chooser>,
+    /// Whether the other direction has the order of both.
+    shares_order: bool,
     /// Where a sequence goes on, from the start of the span.
     next_bytes: u64,
     sizes: Sizes,
@@ -146,7 +162,16 @@ impl Side {
         let chooser = Chooser::new(&requests.offsets, places, shared_key, key);
         debug_assert_eq!(chooser.is_none(), requests.offsets == OffsetRule::Sequential);
         let sizes = Sizes::new(&requests.blocks);
-        Some(Self { begin_bytes, span_bytes, step_bytes, places, chooser, next_bytes: 0, sizes })
+        Some(Self {
+            begin_bytes,
+            span_bytes,
+            step_bytes,
+            places,
+            chooser,
+            shares_order: false,
+            next_bytes: 0,
+            sizes,
+        })
     }
 
     /// Offset on the target and size; `None` where a sequence in fresh space has come to the end of the span.
@@ -298,6 +323,18 @@ mod tests {
         );
         assert_eq!(some(&job(), 0, 100), requests[..100], "deterministic");
         assert_ne!(some(&job(), 1, 100), requests[..100]);
+    }
+
+    #[test]
+    fn reads_and_writes_share_an_order_in_which_each_place_comes_once() {
+        let once = Requests { blocks: vec![BlockShare::fixed(4096)], offsets: OffsetRule::Once };
+        let job = LoadJob { reads: Some(once.clone()), writes: Some(once), ..job() };
+        let requests = some(&job, 0, 256);
+        let reads = requests.iter().filter(|request| request.op == Op::Read).count();
+        assert!(reads > 100 && reads < 256, "{reads}");
+        let mut offsets: Vec<u64> = requests.iter().map(|request| request.offset_bytes).collect();
+        offsets.sort_unstable();
+        assert!(offsets.into_iter().eq((0..256).map(|place| (1 << 20) + place * 4096)));
     }
 
     #[test]

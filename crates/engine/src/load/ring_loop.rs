@@ -28,6 +28,7 @@ pub(crate) fn run<C: IoQueue>(
     source: RequestSource,
 ) -> io::Result<StreamEnd> {
     let begin_ns = work.start();
+    work.deadline_ns = load.job.deadline_ns(begin_ns, work.deadline_ns);
     let slots = u32::try_from(arena.slots).unwrap_or(u32::MAX);
     let mut stream = QueueStream {
         begin_ns,

@@ -22,8 +22,10 @@ pub(crate) fn run(
 ) -> StreamOutcome {
     let mut buffers = arena.cycle();
     let begin_ns = work.start();
-    let mut stream =
-        SyncStream { begin_ns, load, flush: FlushCounter::of(load.job), owed: 1, run: JobRun::default() };
+    work.deadline_ns = load.job.deadline_ns(begin_ns, work.deadline_ns);
+    let until_rest = load.job.think_every;
+    let flush = FlushCounter::of(load.job);
+    let mut stream = SyncStream { begin_ns, load, flush, until_rest, owed: 1, run: JobRun::default() };
     let end = loop {
         if let Some(end) = stream.step(&mut work, &mut source, &mut buffers) {
             break end;
@@ -41,6 +43,8 @@ struct SyncStream<'a> {
     begin_ns: u64,
     load: LoadSpec<'a>,
     flush: Option<FlushCounter>,
+    /// Requests until the next rest.
+    until_rest: u32,
     /// Requests that may still be issued after the end.
     owed: u32,
     run: JobRun,
@@ -95,10 +99,19 @@ impl SyncStream<'_> {
             return Some(end);
         }
         if self.load.job.think_ns > 0 {
+            self.rest(work);
+        }
+        None
+    }
+
+    /// Rests where as many requests were made as lie between two rests.
+    fn rest(&mut self, work: &Work<'_>) {
+        self.until_rest -= 1;
+        if self.until_rest == 0 {
+            self.until_rest = self.load.job.think_every;
             let until_ns = work.outcome.end_ns.saturating_add(self.load.job.think_ns).min(work.deadline_ns);
             sleep_until(until_ns, || work.barrier.is_halted());
         }
-        None
     }
 
     fn issue(

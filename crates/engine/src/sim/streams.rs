@@ -23,6 +23,8 @@ pub(super) struct LoadStream<'a> {
     pub(super) in_flight: u32,
     /// No request before this time, which a rest after the last one sets.
     pub(super) rests_until_ns: u64,
+    /// Completions until the next rest.
+    until_rest: u32,
     pub(super) run: JobRun,
 }
 
@@ -53,12 +55,16 @@ impl<'a> LoadStream<'a> {
             flush: FlushCounter::of(spec.job),
             in_flight: 0,
             rests_until_ns: 0,
+            until_rest: spec.job.think_every,
             run: JobRun::default(),
         }))
     }
 
     /// What to do at a time, for a stream that began at another; times in the lab's.
     pub(super) fn next_call(&mut self, began_ns: u64, now_ns: u64) -> NextCall {
+        if now_ns >= self.job.deadline_ns(began_ns, u64::MAX) {
+            return NextCall::Over;
+        }
         if self.flush.is_some_and(|flush| flush.is_due()) {
             return if self.in_flight == 0 { NextCall::Flush } else { NextCall::AfterCompletion };
         }
@@ -76,8 +82,20 @@ impl<'a> LoadStream<'a> {
         }
     }
 
+    /// Notes a completion, after which the stream may have to rest; a rest before a flush begins behind it.
+    pub(super) const fn note_completion(&mut self, is_request: bool, end_ns: u64) {
+        if is_request {
+            self.until_rest = if self.until_rest <= 1 { self.job.think_every } else { self.until_rest - 1 };
+        }
+        if self.until_rest == self.job.think_every {
+            self.rests_until_ns = end_ns + self.job.think_ns;
+        }
+    }
+
     /// What the stream adds to its job; it began, the load ended, and was to end at these times.
     pub(super) fn finish(&mut self, began_ns: u64, end_ns: u64, deadline_ns: u64) -> &JobRun {
+        let deadline_ns = self.job.deadline_ns(began_ns, deadline_ns);
+        let end_ns = self.job.deadline_ns(began_ns, end_ns);
         self.run.unsent += self.source.due_before(end_ns.min(deadline_ns).saturating_sub(began_ns));
         self.run.elapsed_ns = end_ns.saturating_sub(began_ns);
         &self.run

@@ -1,13 +1,16 @@
 //! A load: the jobs that the user asked for, all at once, as one cell per target. It plans and issues nothing.
 
 use crate::context::PlanContext;
-use crate::question::Question;
-use crate::request::PlanOptions;
+use crate::question::{Question, ROUNDS};
+use crate::request::{BudgetSource, LoadRuns, PlanOptions};
 use rdsk_model::{
-    Cell, EngineKind, Experiment, Extent, IoPath, LoadJob, OffsetRule, Op, Pattern, TargetKind,
+    CacheState, Cell, EngineKind, Experiment, Extent, IoPath, LoadJob, OffsetRule, Op, Pattern, TargetKind,
+    UNLIMITED_NS,
 };
 use rdsk_units::Bytes;
 
+/// By how much a phase may outlast its jobs, which end themselves.
+const GRACE_NS: u64 = 1_000_000_000;
 /// Newly allocated space begins and ends at multiples of this, which every filesystem can give back.
 const GRAIN_BYTES: u64 = 1 << 20;
 
@@ -26,11 +29,19 @@ impl Question for Load {
         let streams = |jobs: &Vec<LoadJob>| jobs.iter().map(|job| job.streams).sum();
         options.phases.iter().map(streams).max().unwrap_or(1)
     }
+
+    fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
+        if all.iter().any(|context| context.options.load_runs == LoadRuns::Once) { 1 } else { ROUNDS }
+    }
+
+    fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
+        all.first().map(|context| context.options.load_notes.clone()).unwrap_or_default()
+    }
 }
 
 /// The cell of one phase; `None` for one without jobs.
-fn phase(context: &PlanContext<'_>, jobs: &[LoadJob], id: String) -> Option<Cell> {
-    let jobs = placed(context, jobs);
+fn phase(context: &PlanContext<'_>, asked: &[LoadJob], id: String) -> Option<Cell> {
+    let jobs = placed(context, asked);
     let first = jobs.first()?;
     let has_writes = jobs.iter().any(|job| job.writes.is_some());
     let op = if has_writes { Op::Write } else { Op::Read };
@@ -49,13 +60,43 @@ fn phase(context: &PlanContext<'_>, jobs: &[LoadJob], id: String) -> Option<Cell
     if workload.engine != EngineKind::Sim {
         workload.engine = if workload.queue_depth > 1 { EngineKind::Uring } else { EngineKind::Sync };
     }
-    let why_not = why_not(context, &jobs);
+    let extent = match context.options.load_runs {
+        LoadRuns::Repeated => Extent::Timed,
+        LoadRuns::Once => Extent::Once { most_ns: most_ns(context.options, &jobs) },
+    };
+    let why_not = why_not(context, &jobs).or_else(|| shortened(context, asked, &jobs));
+    if jobs.iter().any(|job| job.reads.is_some() && job.path.uses_page_cache()) && extent != Extent::Timed {
+        // As before a job of fio: what it reads is not in memory yet.
+        workload.cache = CacheState::Cold;
+    }
     workload.jobs = jobs;
-    let mut cell = context.cell(id, Experiment::Load, workload, Extent::Timed, 1.0);
+    let mut cell = context.cell(id, Experiment::Load, workload, extent, 1.0);
     // The jobs say where their requests begin.
     cell.workload.shift_bytes = 0;
     cell.not_applicable = why_not.or(cell.not_applicable);
     Some(cell)
+}
+
+/// The longest time of jobs that run once: until the last of those that end by the clock, or as long as the others need, within the
+/// budget where one was requested.
+fn most_ns(options: &PlanOptions, jobs: &[LoadJob]) -> u64 {
+    let of_job = |job: &LoadJob| job.lasts_ns.map(|ns| ns.saturating_add(job.delay_ns));
+    let all_ns: Option<Vec<u64>> = jobs.iter().map(of_job).collect();
+    let longest_ns = all_ns.and_then(|all_ns| all_ns.into_iter().max());
+    let by_clock_ns = longest_ns.map_or(UNLIMITED_NS, |ns| ns.saturating_add(GRACE_NS).min(UNLIMITED_NS));
+    match options.budget_source {
+        BudgetSource::Requested => by_clock_ns.min(options.budget_ns / options.phases.len().max(1) as u64),
+        BudgetSource::Default => by_clock_ns,
+    }
+}
+
+/// Why jobs that run once cannot: one of them has less room than it names.
+fn shortened(context: &PlanContext<'_>, asked: &[LoadJob], jobs: &[LoadJob]) -> Option<String> {
+    let is_once = context.options.load_runs == LoadRuns::Once;
+    let mut pairs = asked.iter().zip(jobs).filter(|_| is_once);
+    let (asked, job) = pairs.find(|(asked, job)| job.span_bytes < asked.span_bytes)?;
+    let (wants, has) = (Bytes(asked.span_bytes).approx(), Bytes(job.span_bytes).approx());
+    Some(format!("job {} has {has} here of the {wants} that it uses", job.name))
 }
 
 /// The jobs on their parts of the target. Those that write into newly allocated space have theirs at its end, so that no other job meets

@@ -273,6 +273,14 @@ fn asked(job: &LoadJob) -> String {
     if job.streams > 1 {
         parts.push(format!("{} streams", job.streams));
     }
+    if job.think_ns > 0 {
+        let every =
+            if job.think_every == 1 { "request".into() } else { format!("{} requests", job.think_every) };
+        parts.push(format!("{} rest after every {every}", words::nanos(job.think_ns)));
+    }
+    if let Some(lasts_ns) = job.lasts_ns {
+        parts.push(format!("{} at most", words::nanos(lasts_ns)));
+    }
     if job.fresh_space {
         parts.push("into newly allocated space".into());
     }

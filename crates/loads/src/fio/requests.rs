@@ -1,0 +1,199 @@
+//! What the requests of a job of fio are like: directions, sizes with their shares, and offsets. It knows no files and no lengths.
+
+use super::ini::Setting;
+use super::reader::Reader;
+use super::values::{by_direction, bytes, decimal, range};
+use rdsk_model::{BlockShare, OffsetRule, Requests, Zone};
+
+const DEFAULT_BYTES: u64 = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Sequential,
+    Random,
+}
+
+/// The requests of each direction that a job has.
+pub(super) struct Kinds {
+    pub(super) reads: Option<Requests>,
+    pub(super) writes: Option<Requests>,
+}
+
+impl Kinds {
+    /// The requests that a job asks for; what is wrong with them is in the reader.
+    pub(super) fn of(reader: &mut Reader<'_>) -> Self {
+        let (reads, writes, order) =
+            reader.value("rw", |text, _| directions(text)).unwrap_or((true, false, Order::Sequential));
+        let (read_blocks, write_blocks) = blocks(reader);
+        let sides: Vec<&Vec<BlockShare>> = [(reads, &read_blocks), (writes, &write_blocks)]
+            .into_iter()
+            .filter_map(|(is_there, blocks)| is_there.then_some(blocks))
+            .collect();
+        let is_of_one_size = matches!(sides[0].as_slice(), [share] if share.min_bytes == share.max_bytes)
+            && sides.iter().all(|side| *side == sides[0]);
+        let rule = match order {
+            Order::Sequential => OffsetRule::Sequential,
+            Order::Random => random_rule(reader, is_of_one_size),
+        };
+        refuse_alignment(reader, order, &sides);
+        let requests = |is_there: bool, blocks| is_there.then(|| Requests { blocks, offsets: rule.clone() });
+        Self { reads: requests(reads, read_blocks), writes: requests(writes, write_blocks) }
+    }
+}
+
+/// Whether a job reads, whether it writes, and in which order.
+fn directions(text: &str) -> Result<(bool, bool, Order), String> {
+    use Order::{Random, Sequential};
+    let (word, steps) = text.split_once(':').map_or((text, None), |(word, steps)| (word, Some(steps.trim())));
+    let kind = match word.trim() {
+        "read" => (true, false, Sequential),
+        "write" => (false, true, Sequential),
+        "rw" | "readwrite" => (true, true, Sequential),
+        "randread" => (true, false, Random),
+        "randwrite" => (false, true, Random),
+        "randrw" => (true, true, Random),
+        "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => return Err("rdsk discards nothing".into()),
+        _ => return Err("is no direction that fio has".into()),
+    };
+    match (kind.2, steps) {
+        (_, None) | (Sequential, Some("0")) | (Random, Some("1")) => Ok(kind),
+        (Sequential, Some(_)) => Err("rdsk leaves nothing out of a sequence".into()),
+        (Random, Some(_)) => Err("rdsk draws the offset of each random request anew".into()),
+    }
+}
+
+/// The sizes of reads and of writes.
+fn blocks(reader: &mut Reader<'_>) -> (Vec<BlockShare>, Vec<BlockShare>) {
+    type Sides = (Option<Vec<BlockShare>>, Option<Vec<BlockShare>>);
+    let of_each =
+        |text: &str, share: &dyn Fn(&str) -> Result<Vec<BlockShare>, String>| -> Result<Sides, String> {
+            let (reads, writes) = by_direction(text)?;
+            Ok((reads.map(share).transpose()?, writes.map(share).transpose()?))
+        };
+    let none: Sides = (None, None);
+    let fixed = reader.value("bs", |text, setting| {
+        of_each(text, &|text| Ok(vec![BlockShare::fixed(bytes(text, setting.base)?)]))
+    });
+    let ranges = reader.value("bsrange", |text, setting| {
+        of_each(&text.replace('/', ","), &|text| {
+            let (min_bytes, max_bytes) = range(text, setting.base)?;
+            Ok(vec![BlockShare { min_bytes, max_bytes, weight: 1.0 }])
+        })
+    });
+    let splits = reader.value("bssplit", |text, setting| of_each(text, &|text| split(text, setting)));
+    let in_turn = [splits, ranges, fixed].map(|sides| sides.unwrap_or(none.clone()));
+    let default = || vec![BlockShare::fixed(DEFAULT_BYTES)];
+    let side =
+        |of: fn(&Sides) -> &Option<Vec<BlockShare>>| in_turn.iter().find_map(|sides| of(sides).clone());
+    let sides =
+        (side(|sides| &sides.0).unwrap_or_else(default), side(|sides| &sides.1).unwrap_or_else(default));
+    let is_empty = |shares: &[BlockShare]| shares.iter().any(|share| share.min_bytes == 0);
+    if is_empty(&sides.0) || is_empty(&sides.1) {
+        reader.refuse_by(&["bssplit", "bsrange", "bs"], "a size of 0");
+    }
+    sides
+}
+
+/// The sizes of `4k/60:64k/40`; those without a share divide what is left.
+fn split(text: &str, setting: &Setting) -> Result<Vec<BlockShare>, String> {
+    let parts: Vec<(&str, Option<f64>)> = parts(text)?;
+    let shares = shared_out(&parts.iter().map(|(_, share)| *share).collect::<Vec<_>>())?;
+    let block = |((size, _), weight): (&(&str, Option<f64>), f64)| {
+        Ok(BlockShare { weight, ..BlockShare::fixed(bytes(size, setting.base)?) })
+    };
+    let blocks: Result<Vec<BlockShare>, String> = parts.iter().zip(shares).map(block).collect();
+    Ok(blocks?.into_iter().filter(|share| share.weight > 0.0).collect())
+}
+
+/// The parts between colons, each with what stands behind its slash; 0 there is nothing, as in fio.
+fn parts(text: &str) -> Result<Vec<(&str, Option<f64>)>, String> {
+    let part = |part| {
+        let (first, second) = str::split_once(part, '/').unwrap_or((part, ""));
+        let share = if second.trim().is_empty() {
+            None
+        } else {
+            Some(decimal(second)?).filter(|share| *share != 0.0)
+        };
+        Ok((first.trim(), share))
+    };
+    text.split(':').filter(|part| !part.trim().is_empty()).map(part).collect()
+}
+
+/// Percentages of which those that are absent divide the rest.
+fn shared_out(shares: &[Option<f64>]) -> Result<Vec<f64>, String> {
+    let sum: f64 = shares.iter().flatten().sum();
+    let absent = shares.iter().filter(|share| share.is_none()).count();
+    if shares.is_empty()
+        || sum > 100.0
+        || (absent == 0 && sum < 100.0)
+        || shares.iter().flatten().any(|share| *share < 0.0)
+    {
+        return Err("its percentages do not make 100".into());
+    }
+    let rest = (100.0 - sum) / absent.max(1) as f64;
+    Ok(shares.iter().map(|share| share.unwrap_or(rest)).collect())
+}
+
+/// Where random requests go.
+fn random_rule(reader: &mut Reader<'_>, is_of_one_size: bool) -> OffsetRule {
+    let rule = reader.value("random_distribution", |text, _| distribution(text)).flatten();
+    let is_free = reader.is_set("norandommap");
+    match rule {
+        Some(rule) => rule,
+        None if is_free => OffsetRule::Uniform,
+        None if is_of_one_size => OffsetRule::Once,
+        None => {
+            // fio cuts a request where it meets a block that was used, so that the sizes become smaller than asked for.
+            let note = "requests of several sizes keep their sizes and may overlap, as with norandommap";
+            reader.notes.push(note.to_owned());
+            OffsetRule::Uniform
+        }
+    }
+}
+
+/// A distribution; `None` for fio's ordinary one.
+fn distribution(text: &str) -> Result<Option<OffsetRule>, String> {
+    let (word, rest) = text.split_once(':').unwrap_or((text, ""));
+    let number = |default: f64| match rest.split(':').collect::<Vec<_>>().as_slice() {
+        [""] => Ok(default),
+        [number] => decimal(number),
+        _ => Err("a centre that is not fio's own is not known here".to_owned()),
+    };
+    Ok(Some(match word.trim() {
+        "random" => return Ok(None),
+        "zipf" => OffsetRule::Zipf { theta: number(1.1)? },
+        "pareto" => OffsetRule::Pareto { skew: number(0.2)? },
+        "normal" => OffsetRule::Normal { deviation_percent: number(0.0)? },
+        "zoned" => zones(rest)?,
+        "zoned_abs" => return Err("zones are percentages of the span here: zoned".into()),
+        _ => return Err("is no distribution that fio has".into()),
+    }))
+}
+
+fn zones(text: &str) -> Result<OffsetRule, String> {
+    if text.contains(',') {
+        return Err("reads and writes have the same zones here".into());
+    }
+    let parts = parts(text)?;
+    let spans = shared_out(&parts.iter().map(|(_, span)| *span).collect::<Vec<_>>())?;
+    let access: Vec<Option<f64>> = parts
+        .iter()
+        .map(|(access, _)| if access.is_empty() { Ok(None) } else { decimal(access).map(Some) })
+        .collect::<Result<_, _>>()?;
+    let zone = |(access_percent, span_percent)| Zone { access_percent, span_percent };
+    Ok(OffsetRule::Zoned { zones: shared_out(&access)?.into_iter().zip(spans).map(zone).collect() })
+}
+
+/// Offsets are multiples of the smallest size of their direction here.
+fn refuse_alignment(reader: &mut Reader<'_>, order: Order, sides: &[&Vec<BlockShare>]) {
+    let smallest = sides.iter().flat_map(|side| side.iter()).map(|share| share.min_bytes).min();
+    let aligned = reader.value("ba", |text, setting| {
+        let (reads, writes) = by_direction(text)?;
+        let both = [reads, writes].into_iter().flatten().map(|text| bytes(text, setting.base));
+        both.collect::<Result<Vec<_>, _>>()
+    });
+    // In sequences fio aligns nothing either.
+    if order == Order::Random && aligned.is_some_and(|all| all.iter().any(|one| Some(*one) != smallest)) {
+        reader.refuse_by(&["ba"], "offsets are multiples of the smallest size here");
+    }
+}
