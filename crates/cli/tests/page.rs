@@ -4,7 +4,7 @@
 
 use crate::common::{self, command, error_and_hint, rdsk};
 use crate::support::short_page;
-use rdsk_model::Record;
+use rdsk_model::{Record, VerdictCode};
 use rdsk_testkit::cli::{self, Run};
 use rdsk_testkit::{LoopDevice, Need, requires};
 use std::fs;
@@ -47,11 +47,30 @@ fn is_listed(file: &Path, record: &Record) {
     for op in ["read", "write"] {
         let id = format!("headline/{op}/sequential");
         let cell = record.cells.iter().find(|cell| cell.id == id).unwrap();
-        if !rdsk_analysis::metrics::has_verdict(cell, rdsk_model::VerdictCode::Device) {
+        if !rdsk_analysis::metrics::has_verdict(cell, VerdictCode::Device) {
             continue;
         }
         let shown = list["runs"][0][format!("{op}_bytes_per_s")].as_f64();
         assert_eq!(shown, cell.result.bytes_per_s.map(|rate| rate.mean), "{id}");
+    }
+}
+
+/// What gives no steady rate in a minute: caches that fill, stalls, a disk so slow that three repeats of eight I/Os fit, and one whose
+/// eight interleaved streams run at 6.7, 8.5 or 10.2 MiB/s, each for minutes.
+const UNSTEADY: [&str; 5] =
+    ["freebsd-bigfoot", "freebsd-st38421", "linux-10k-raid0", "raid5-cache", "stalls"];
+
+/// A steady disk has a steady figure, however few I/Os fit into a repeat.
+fn has_narrow_margins(name: &str, page: &str, record: &Record) {
+    let is_sequential = |cell: &&rdsk_model::CellRecord| {
+        cell.id.starts_with("headline/") && cell.id.split('/').any(|part| part == "sequential")
+    };
+    for cell in record.cells.iter().filter(is_sequential) {
+        if UNSTEADY.contains(&name) || !rdsk_analysis::metrics::has_verdict(cell, VerdictCode::Device) {
+            continue;
+        }
+        let margin = cell.result.bytes_per_s.and_then(|rate| rate.margin()).unwrap();
+        assert!(margin < 0.1, "{name}, {}: {margin}\n{page}", cell.id);
     }
 }
 
@@ -63,6 +82,7 @@ fn systems(part: usize) {
         let target = format!("sim:{name}");
         let (run, record) = run_into(&file, &[&target, "--budget", "60s", "--seed", "1"]);
         short_page::check(&run.stdout, &record);
+        has_narrow_margins(name, &run.stdout, &record);
         if record.targets.len() == 1 {
             is_listed(&file, &record);
         }
@@ -119,23 +139,6 @@ fn a_repeat_that_waits_first_is_a_stall() {
     let (run, record) = run_into(&file, &words);
     short_page::check(&run.stdout, &record);
     assert_eq!(short_page::first_bullet(&run.stdout, &record).as_deref(), Some("stalls"), "{}", run.stdout);
-}
-
-/// A steady disk has a steady figure, however few I/Os fit into a visit.
-#[test]
-fn steady_disks_have_a_narrow_margin() {
-    let directory = tempfile::tempdir().unwrap();
-    // The second one's repeats of eight reads differ by more: 12.7 to 15.8 MiB/s.
-    for (name, most) in [("freebsd-wd800jd", 0.1), ("freebsd-wd2500yd", 0.12)] {
-        let file = directory.path().join(format!("{name}.json"));
-        let (run, record) = run_into(&file, &[&format!("sim:{name}"), "--budget", "60s", "--seed", "1"]);
-        for op in ["read", "write"] {
-            let id = format!("headline/{op}/sequential");
-            let cell = record.cells.iter().find(|cell| cell.id == id).unwrap();
-            let margin = cell.result.bytes_per_s.and_then(|rate| rate.margin()).unwrap();
-            assert!(margin < most, "{name}, {id}: {margin}\n{}", run.stdout);
-        }
-    }
 }
 
 /// A file that was never written reads as zeros from memory: that decides.
