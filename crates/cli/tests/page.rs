@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::common::{self, command, error_and_hint, rdsk};
-use crate::support::short_page;
+use crate::support::{one_speed, short_page};
 use rdsk_model::{Record, VerdictCode};
 use rdsk_testkit::cli::{self, Run};
 use rdsk_testkit::{LoopDevice, Need, requires};
@@ -83,6 +83,8 @@ fn systems(part: usize) {
         let (run, record) = run_into(&file, &[&target, "--budget", "60s", "--seed", "1"]);
         short_page::check(&run.stdout, &record);
         has_narrow_margins(name, &run.stdout, &record);
+        let details = rdsk(["show", file.to_str().unwrap(), "--details"]);
+        one_speed::check(&run.stdout, &details.stdout, &record);
         if record.targets.len() == 1 {
             is_listed(&file, &record);
         }

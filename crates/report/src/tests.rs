@@ -483,7 +483,7 @@ fn the_zones_page_names_bands_and_disks() {
     (large.id, large.workload.block_bytes) = ("zones/read/5M".into(), 5 << 20);
     record.cells = vec![small, large.clone()];
     let page = text(&record, plain());
-    assert!(page.contains(" + bands ") && page.contains("(5M reads, QD1, 3 zones)"), "{page}");
+    assert!(page.contains(" + bands ") && page.contains("(random 5M reads, QD1, 3 zones)"), "{page}");
     let rule = "Use blocks of at least 5M: at 1M, 20.0% of the reads take 8.00 ms longer,";
     assert!(page.contains(rule), "{page}");
     record.targets.push(rdsk_model::Target { index: 1, name: "other".into(), ..record.targets[0].clone() });

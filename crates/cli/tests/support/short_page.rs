@@ -41,6 +41,11 @@ pub(crate) fn first_bullet(page: &str, record: &Record) -> Option<String> {
     bullets(&parts(page).bullets, record).first().map(|finding| finding.code.clone())
 }
 
+/// The answers of the page, a line for each topic.
+pub(crate) fn topics_of(page: &str) -> Vec<String> {
+    parts(page).topics
+}
+
 /// No figure stands by itself: behind a number comes its unit, or what is counted, or the number that a rate or a size goes to.
 fn units(line: &str) {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -125,7 +130,7 @@ fn top(text: &str, record: &Record) {
 }
 
 /// Whether a number of the page is this value, rounded to the digits that it shows.
-fn is_rounded(number: &str, value: f64) -> bool {
+pub(crate) fn is_rounded(number: &str, value: f64) -> bool {
     let Ok(shown) = number.replace(',', "").parse::<f64>() else { return false };
     let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let step = 10_f64.powi(-i32::try_from(decimals).expect("a few digits"));

@@ -32,7 +32,7 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, cells: &[(&CellReco
     }
 }
 
-/// `1.80x from start to end: 57.0 → 31.7 MiB/s (20M reads, QD1, 8 zones)`.
+/// `1.80x from start to end: 57.0 → 31.7 MiB/s (random 20M reads, QD1, 8 zones)`.
 pub(super) fn sentence(cell: &CellRecord, zones: &Zones) -> String {
     let asked = asked(cell);
     if zones.differ() {
@@ -80,10 +80,11 @@ pub(super) fn sentence(cell: &CellRecord, zones: &Zones) -> String {
     format!("{what}{ends} ({asked}, {positions}{spread})")
 }
 
-/// `20M reads, QD1`.
+/// `random 20M reads, QD1`; a read behind the one before it is faster than one elsewhere.
 fn asked(cell: &CellRecord) -> String {
     let workload = &cell.workload;
-    format!("{} {}s, QD{}", fio_size(workload.block_bytes), workload.op, metrics::wanted_depth(workload))
+    let (pattern, size) = (workload.pattern, fio_size(workload.block_bytes));
+    format!("{pattern} {size} {}s, QD{}", workload.op, metrics::wanted_depth(workload))
 }
 
 fn bars(zones: &Zones) -> Vec<Bar> {
