@@ -38,8 +38,8 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
     let budget = if plan.is_unlimited() { "no limit".into() } else { Nanos(plan.budget_ns).to_string() };
     let precision = percent(plan.precision);
     let rounds = match plan.rounds {
-        1 => "one round".to_owned(),
-        many => format!("at least {many} rounds, every second one in reverse"),
+        1 => "one repeat".to_owned(),
+        many => format!("at least {many} repeats, every second one in reverse order"),
     };
     page.sentence(
         Tone::Plain,

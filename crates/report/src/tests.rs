@@ -41,6 +41,43 @@ fn topics_are_screens_at_80_and_40_columns() {
     }
 }
 
+/// What is said of a column's numbers: a unit, or what is counted.
+const UNITS: [&str; 23] = [
+    "/s", "per s", "count", "%", "µs", "ms", "ns", "KiB", "MiB", "bytes", "sweeps", "ratio", "speed-up",
+    "over", "streams", "QD", "rareq-sz", "wareq-sz", "aqu-sz", "_await", "rrqm", "wrqm", "max",
+];
+
+/// No column of numbers without a unit or a count in its head, in the row's own column of units, or in the heading of the page.
+#[test]
+fn every_column_of_numbers_has_its_unit() {
+    let run = fixtures::run_on_three_paths();
+    let analysis = Analysis::of(&run);
+    let mut numbers = 0;
+    for &experiment in Experiment::PLANNED {
+        let mut page = Page::default();
+        questions::draw(&mut page, &analysis, experiment, questions::Plots::LeftOut);
+        for (heading, table) in page.tables() {
+            let has_unit = |text: &str| UNITS.iter().any(|unit| text.contains(unit));
+            let is_unit = |cell: &&str| {
+                ["B", "KiB", "MiB", "GiB", "ns", "µs", "ms", "s", "KiB/s", "MiB/s", "GiB/s"].contains(cell)
+            };
+            let has_column_of_units = table.columns().any(|(_, cells)| {
+                cells.iter().any(is_unit) && cells.iter().all(|cell| cell.is_empty() || is_unit(cell))
+            });
+            let in_heading =
+                ["µs per", "MiB/s of", ", ms", "in ms"].iter().any(|unit| heading.contains(unit));
+            for (head, cells) in table.columns() {
+                let is_number = |cell: &&&str| cell.replace([',', '.'], "").parse::<u64>().is_ok();
+                let count = cells.iter().filter(is_number).count();
+                numbers += count;
+                let has_unit = has_unit(head) || has_column_of_units || in_heading;
+                assert!(count == 0 || has_unit, "{experiment}: {head:?} of {heading:?}: {cells:?}");
+            }
+        }
+    }
+    assert!(numbers > 100, "{numbers} numbers in tables");
+}
+
 /// The page of one experiment.
 pub(crate) fn alone(record: &Record, experiment: Experiment) -> String {
     drawn(record, experiment, questions::Plots::Drawn)
@@ -159,7 +196,7 @@ fn ascii_and_colour() {
     assert!(ascii.is_ascii());
     fits(&ascii);
     let colored = text(&run, Style { color: Color::Always, ..plain() });
-    assert!(colored.contains("\u{1b}[1mHEADLINE: reads 160 MiB/s"));
+    assert!(colored.contains("\u{1b}[1mHEADLINE: sequential 1M QD1: reads 160 MiB/s"));
     let narrow = text(&run, Style { width: 60, ..plain() });
     assert!(narrow.lines().all(|line| line.width() <= 60));
     let wide = text(&run, Style { width: 200, ..plain() });

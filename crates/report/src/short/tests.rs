@@ -280,6 +280,8 @@ fn the_last_line_names_what_shows_the_rest() {
     };
     let command = "rdsk show 01KAP3XM2C --history /srv/rdsk.db";
     assert_eq!(last(Further::By(command), 80), format!("Details: {command} --details"));
+    let kept = "Details: rdsk show 01KAP3XM2C --details    Page: rdsk report 01KAP3XM2C --open";
+    assert_eq!(last(Further::By("rdsk show 01KAP3XM2C"), 80), kept);
     assert_eq!(last(Further::By(command), 40), "Details: rdsk show RUN --details");
     assert_eq!(last(Further::Here, 80), "Details: the same command with --details");
     assert!(last(Further::Nowhere, 80).contains("--json FILE"));
