@@ -107,12 +107,17 @@ fn parts(page: &str) -> Parts {
     };
     let notes = headline.iter().position(is_note).unwrap_or(headline.len());
     let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<String>>();
+    let mut topics = sentences(after("By topic"), &|line| !line.starts_with("  "));
+    // Below the names of several targets stands which of them is faster.
+    let of_targets = lines[..blank].iter().skip(2).filter(|line| !line.starts_with(' '));
+    topics.push(of_targets.fold(" targets".to_owned(), |text, line| format!("{text} {line}")));
+    topics.retain(|text| text != " targets");
     Parts {
         top: lines[..blank].iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "),
         table: owned(&headline[..notes]),
         notes: owned(&headline[notes..]),
         bullets: sentences(after("What to know"), &|line| line.starts_with(" • ")),
-        topics: sentences(after("By topic"), &|line| !line.starts_with("  ")),
+        topics,
     }
 }
 

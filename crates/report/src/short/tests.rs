@@ -90,7 +90,7 @@ fn of_several_targets() {
         fits(&page);
         assert!(page.contains(&format!("{count} targets; took ")), "{page}");
         let lead = if count > 2 { "/mnt/disk1 against /mnt/disk0: " } else { "" };
-        assert!(page.contains(&format!("\n targets {lead}No clear difference in ")), "{page}");
+        assert!(page.contains(&format!("\n{lead}No clear difference in ")), "{page}");
     }
     let three = short(&on_targets(3), Further::Nowhere, plain());
     assert!(three.contains("sync write"), "{three}");
