@@ -34,9 +34,13 @@ fn topics_are_screens_at_80_and_40_columns() {
                 assert!(!is_cut || is_plot, "{experiment}: {line}\n{text}");
             }
             assert!(charset == Charset::Unicode || text.is_ascii(), "{text}");
-            if (width, charset) == (40, Charset::Unicode) {
-                insta::assert_snapshot!(format!("topic-{experiment}-40"), text);
-            }
+            assert!(!text.contains('\u{1b}'), "{text}");
+            let name = match (width, charset) {
+                (80, _) => continue,
+                (_, Charset::Unicode) => format!("topic-{experiment}-40"),
+                (_, Charset::Ascii) => format!("topic-{experiment}-40-ascii"),
+            };
+            insta::assert_snapshot!(name, text);
         }
     }
 }
@@ -457,9 +461,12 @@ fn a_plan() {
         precision: 0.02,
         rounds: 2,
     };
-    let text = plan_text(&plan, &[file()]);
+    let text = plan_text(&plan, &[file()], plain());
     fits(&text);
     insta::assert_snapshot!("plan", text);
+    let narrow = plan_text(&plan, &[file()], Style { width: 40, charset: Charset::Ascii, ..plain() });
+    assert!(narrow.is_ascii() && narrow.lines().all(|line| line.width() <= 40), "{narrow}");
+    insta::assert_snapshot!("plan-40-ascii", narrow);
 }
 
 #[test]

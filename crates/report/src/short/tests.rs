@@ -114,6 +114,7 @@ fn several_targets_are_one_screen_at_40_columns() {
             assert!(page.lines().count() <= MAX_LINES, "{} lines:\n{page}", page.lines().count());
             assert!(page.lines().all(|line| line.width() <= 40), "{page}");
             assert!(charset == Charset::Unicode || (page.is_ascii() && page.contains("+/-1%")), "{page}");
+            insta::assert_snapshot!(format!("targets-{count}-40-{charset:?}"), page);
         }
     }
 }
