@@ -54,8 +54,11 @@ pub(crate) fn measured(
         return vec![format!("{first} written; whether the rates last{how}")];
     }
     let more = bytes(seen.iter().map(|(_, seen)| seen.bytes).sum());
-    let unsettled: Vec<String> =
-        seen.iter().filter(|(_, seen)| !seen.is_settled).map(|(cell, _)| name(cell)).collect();
+    let unsettled: Vec<String> = seen
+        .iter()
+        .filter(|(_, seen)| !seen.is_settled)
+        .map(|(cell, seen)| format!("{} at {}", name(cell), rate_of(cell, seen.bytes_per_s)))
+        .collect();
     let scope = if seen.len() < writes.len() {
         format!(" in {} of {} tests", seen.len(), writes.len())
     } else {
@@ -65,7 +68,7 @@ pub(crate) fn measured(
     if !unsettled.is_empty() {
         let names = list(&unsettled);
         let brief = format!("{how_far}: {} of {} not settled", unsettled.len(), seen.len());
-        return vec![format!("{how_far}: not settled: {names}"), brief];
+        return vec![format!("{how_far}: not settled, in the later half {names}"), brief];
     }
     let is_any_burst = seen.iter().any(|(_, seen)| seen.is_burst);
     let last = if is_any_burst { "rates settled" } else { "rates settled, no fall" };
