@@ -4,7 +4,7 @@
 use crate::iostat::{Iostat, iostat_row};
 use rdsk_model::{
     CellRecord, Device, DeviceEvidence, EvidenceSource, Latency, Op, Pattern, Record, Request, SECTOR_BYTES,
-    StopReason, Sync, Target, VerdictCode, Visit, Workload, is_nvme_path,
+    StopReason, Target, VerdictCode, Visit, Workload, is_nvme_path,
 };
 
 /// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
@@ -89,11 +89,6 @@ pub fn written(cell: &CellRecord) -> Written {
 /// Whether this is the verdict of a cell.
 pub fn has_verdict(cell: &CellRecord, code: VerdictCode) -> bool {
     cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code)
-}
-
-/// Whether the figure of a cell is a bandwidth; otherwise it is a rate of I/Os.
-pub fn is_bandwidth(cell: &CellRecord) -> bool {
-    cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None
 }
 
 /// Whether the cell's I/O did not reach the device, so that its times say nothing about the device.

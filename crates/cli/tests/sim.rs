@@ -250,7 +250,7 @@ fn several_targets_are_compared_on_the_page() {
         ),
     ] {
         let alike = words_of(&format!("{question} {first} {twin}"));
-        assert!(alike.contains(&format!("{twin} against {first}, 95% interval over the rounds")), "{alike}");
+        assert!(alike.contains(&format!("{twin} against {first}, 95% interval over the repeats")), "{alike}");
         assert!(!alike.contains(&format!(" {twin} is ")), "{alike}");
         let apart = words_of(&format!("{question} {first} {slower}"));
         for cell in cells {

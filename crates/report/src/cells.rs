@@ -53,7 +53,7 @@ pub(crate) fn only_block(record: &Record, experiment: Experiment) -> Option<Byte
     (blocks.len() == 1).then(|| Bytes(blocks[0]))
 }
 
-pub use rdsk_analysis::metrics::is_bandwidth;
+pub use rdsk_analysis::words::is_bandwidth;
 
 /// A wider margin is no figure any more.
 const UNSTABLE: f64 = 0.5;
