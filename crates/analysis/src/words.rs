@@ -1,7 +1,7 @@
 //! How verdicts and findings write their figures. It only formats; rounding is that of rdsk-units.
 
 use crate::metrics;
-use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Record, Sync, Untold};
+use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Pattern, Record, Sync, Untold};
 use rdsk_units::{Bytes, Nanos, Rate};
 
 /// Names that are joined; more are counted.
@@ -22,9 +22,33 @@ pub fn mean_nanos(value: f64) -> String {
     nanos(metrics::whole(value))
 }
 
-/// `123.4 MiB/s`.
+/// `123 MiB/s`: the one spelling of a rate of data with its unit, on pages and in findings.
 pub fn rate(bytes_per_s: f64) -> String {
     Rate { bytes_per_s }.to_string()
+}
+
+/// `30.6k IOPS`.
+pub fn iops(ops_per_s: f64) -> String {
+    format!("{} IOPS", rdsk_units::count(ops_per_s))
+}
+
+/// Whether the figure of a cell is a bandwidth; otherwise it is a rate of I/Os.
+pub fn is_bandwidth(cell: &CellRecord) -> bool {
+    cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None
+}
+
+/// A rate of a cell as the headline has it: `1.19 GiB/s` of sequential I/O, `278 IOPS` of other.
+pub fn rate_of(cell: &CellRecord, bytes_per_s: f64) -> String {
+    if is_bandwidth(cell) {
+        return rate(bytes_per_s);
+    }
+    iops(bytes_per_s / cell.workload.block_bytes.max(1) as f64)
+}
+
+/// The mean rate of a cell in the same words; `None` where nothing completed.
+pub fn mean_rate(cell: &CellRecord) -> Option<String> {
+    let (bytes, ops) = cell.result.bytes_per_s.zip(cell.result.ops_per_s)?;
+    Some(if is_bandwidth(cell) { rate(bytes.mean) } else { iops(ops.mean) })
 }
 
 /// `±1.2%` for a margin of error relative to its mean; `±>100%` when it is wider than that.

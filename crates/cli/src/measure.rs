@@ -243,7 +243,8 @@ fn show_plan(asked: &Measurement, request: &Request, sink: Option<&Sink>) -> u8 
         Ok(planned) => planned,
         Err(problem) => return failed(&problem, request, sink, asked),
     };
-    let page = || rdsk_report::plan_text(&plan, &targets);
+    let style = screen::style(asked.common.output.look());
+    let page = || rdsk_report::plan_text(&plan, &targets, style);
     let shown = json_file::output(sink, || plan_document(&plan, &targets, request.options.seed()), page);
     shown.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
 }

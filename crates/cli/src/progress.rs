@@ -77,7 +77,7 @@ impl Progress {
 }
 
 impl Progress {
-    /// `paths      43%  25 s left  934.6 MiB/s  239k IOPS`: the topic under way, and the rates where something completed.
+    /// `paths      43%  25 s left  935 MiB/s  239k IOPS`: the topic under way, and the rates where something completed.
     fn test_line(&self, id: &str, (bytes_per_s, ops_per_s): (f64, f64), left_ns: u64) -> String {
         let mut text = format!("{:<8} {:>3}%", topic(id), self.percent);
         if self.budget_ns > 0 {
@@ -160,7 +160,7 @@ mod tests {
         let id = "align/write/uncached-buffered/65536";
         progress.event(&Event::VisitStarted { id, visit: 106, visits: 112, left_ns: 42_900_000_000 });
         let line = progress.test_line(id, (9.8e8, 239_257.8), 42_900_000_000);
-        assert_eq!(line, "align     28%  42 s left  934.6 MiB/s  239k IOPS");
+        assert_eq!(line, "align     28%  42 s left  935 MiB/s  239k IOPS");
         assert_eq!(
             progress.test_line(id, (0.0, 0.0), 900_000_000),
             "align     28%  <1 s left",
@@ -168,7 +168,7 @@ mod tests {
         );
         assert_eq!(
             creating_line(412 << 20, 1 << 30, 2.2e8),
-            "creating the test file: 412 MiB of 1 GiB  209.8 MiB/s"
+            "creating the test file: 412 MiB of 1 GiB  210 MiB/s"
         );
     }
 

@@ -362,9 +362,12 @@ fn dd_never_writes_over_the_history() {
 #[test]
 fn the_page_of_a_run_names_the_command_that_shows_the_rest() {
     let place = Place::new();
-    let last = |page: &str| page.lines().last().unwrap().strip_prefix("Details: rdsk ").unwrap().to_owned();
-    let line = last(&place.quiet(&RUN));
-    assert_eq!(line, format!("show {} --details", &id(&place.runs()[0])[..10]));
+    let whole = |page: &str| page.lines().last().unwrap().strip_prefix("Details: rdsk ").unwrap().to_owned();
+    let last = |page: &str| whole(page).split("    Page: ").next().unwrap().to_owned();
+    let page = place.quiet(&RUN);
+    let id = id(&place.runs()[0])[..10].to_owned();
+    assert_eq!(whole(&page), format!("show {id} --details    Page: rdsk report {id} --open"));
+    let line = last(&page);
     let words: Vec<&str> = line.split(' ').collect();
     assert!(place.quiet(&words).contains("\nHEADLINE: "));
     // Another history than that of the environment has to be named again.

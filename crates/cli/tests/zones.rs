@@ -78,7 +78,7 @@ fn shuffled_positions_give_a_smear_and_no_bands_and_the_advice_is_five_mebibytes
         },
         LONG,
     );
-    assert!(page.stdout.contains("(20M reads, QD1, 8 zones)"), "{}", page.stdout);
+    assert!(page.stdout.contains("(random 20M reads, QD1, 8 zones)"), "{}", page.stdout);
     assert!(page.stdout.contains("Use blocks of at least 5M: at 1M, "), "{}", page.stdout);
     assert!(page.stdout.is_ascii() && page.stdout.lines().all(|line| line.len() <= 80), "{}", page.stdout);
 }

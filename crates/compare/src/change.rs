@@ -66,7 +66,7 @@ impl Unknown {
             Self::Rounds(count) => {
                 format!(
                     "{} in one of the runs, {MIN_ROUNDS} are needed",
-                    words::plural(count as u64, "round")
+                    words::plural(count as u64, "repeat")
                 )
             }
             Self::NoInterval => "one of the runs does not say how sure it is".into(),

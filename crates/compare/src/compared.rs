@@ -294,7 +294,7 @@ mod tests {
         let compared = compare(&base, &[&short]);
         assert_eq!(rate(&compared).certainty, Err(Unknown::Rounds(2)));
         assert_eq!((rate(&compared).answer(), compared.ratios), (Answer::TooFewData, 0));
-        assert_eq!(Unknown::Rounds(2).words(), "2 rounds in one of the runs, 3 are needed");
+        assert_eq!(Unknown::Rounds(2).words(), "2 repeats in one of the runs, 3 are needed");
         let mut hole = run(SOON, 2.0, &STEADY);
         hole.cells[0].verdict.as_mut().unwrap().code = VerdictCode::Hole;
         assert_eq!(rate(&compare(&base, &[&hole])).certainty, Err(Unknown::Nothing));

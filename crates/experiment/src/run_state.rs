@@ -25,7 +25,8 @@ const WAIT_GROWS: u64 = 4;
 pub(crate) struct Slice {
     /// In which visits may begin.
     pub(crate) ns: u64,
-    /// In which the first visit must end; more than `ns` for passes, which are worth nothing unless they are whole.
+    /// In which the first visit must end; more than `ns` for passes, which are worth nothing unless they are whole, and for visits that
+    /// keep many I/Os in flight.
     pub(crate) limit_ns: u64,
 }
 

@@ -8,7 +8,7 @@ use crate::counted_part::candidate_ns;
 use crate::run_state::{RunOutcome, RunState, Slice, first_problem};
 use crate::schedule::{Schedule, Turn};
 use crate::stopping::{
-    SettleWatch, StopPolicy, cache_check, is_enough, limits, next_ops, of_visit, run_ns, window_ns,
+    SettleWatch, StopPolicy, cache_check, is_enough, least_ops, limits, next_ops, of_visit, run_ns, window_ns,
 };
 use rdsk_analysis::MIN_PAGES;
 use rdsk_engine::{
@@ -110,7 +110,9 @@ impl Runner<'_> {
         for _ in 0..VISITS_PER_SLICE {
             let began_ns = self.clock.now_ns();
             let limits = limits(cell, ops, latest_ns.saturating_sub(began_ns), state.write_behind_rate(cell));
-            let ended = match self.visit(index, limits, latest_ns, slice.ns, state) {
+            // A timed visit goes on beyond its slice only for too few I/Os.
+            let aim_ns = if cell.extent == Extent::Timed { until_ns } else { latest_ns };
+            let ended = match self.visit(index, limits, aim_ns, slice.ns, state) {
                 Ok(ended) => ended,
                 // The signal that ends the run cut the preparation short; nothing failed.
                 Err(_) if self.stop.is_raised() => return,
@@ -179,6 +181,7 @@ impl Runner<'_> {
             id: &cell.id,
             watch: self.watch,
             run_ns,
+            least_ops: least_ops(cell),
             warm_up_ns: candidate_ns(cell, totals.visits.len(), run_ns, job.window_ns),
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),

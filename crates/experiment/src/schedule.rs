@@ -3,7 +3,7 @@
 //! measures nothing.
 
 use crate::run_state::{RunState, Slice};
-use crate::stopping::MIN_RUN_NS;
+use crate::stopping::{MIN_RUN_NS, longest_ns};
 use rdsk_model::plan::turned;
 use rdsk_model::{Cell, EngineKind, Extent, Plan};
 use std::collections::VecDeque;
@@ -113,7 +113,8 @@ impl<'a> Schedule<'a> {
             }
             None => {
                 let ns = state.slices_ns[index] / u64::from(state.rounds_done[index].max(1));
-                let limit_ns = if is_pass(&self.plan.cells[index]) { left_ns.max(ns) } else { ns };
+                let cell = &self.plan.cells[index];
+                let limit_ns = if is_pass(cell) { left_ns.max(ns) } else { longest_ns(cell, ns) };
                 Slice { ns, limit_ns }
             }
         }
@@ -196,7 +197,7 @@ impl<'a> Schedule<'a> {
         // What no longer fits is left out whole, so that only the first round is squeezed into what is left: it sets the length.
         let ns = if self.round > 0 { equal_ns } else { share_ns.min(equal_ns) }.max(MIN_RUN_NS);
         let limit_ns = match cell {
-            cell if !is_pass(cell) => ns,
+            cell if !is_pass(cell) => longest_ns(cell, ns),
             // Half of the time was not enough for a pass: its parts have what is left, not half of all each time.
             _ if self.is_cut(turns_left[0], state) => share_ns,
             _ => share_ns.max(left_ns.min(whole_ns / rounds.min(2))),

@@ -64,6 +64,19 @@ struct Picture {
     data: String,
 }
 
+/// The text with its flags unbroken: a line that ends with `--` and one that begins with `budget` are no flag to copy.
+pub(crate) fn whole_flags(text: &str) -> minijinja::Value {
+    let word = |word: &str| {
+        let escaped = minijinja::HtmlEscape(word);
+        if word.starts_with("--") {
+            format!("<span class=\"flag\">{escaped}</span>")
+        } else {
+            escaped.to_string()
+        }
+    };
+    minijinja::Value::from_safe_string(text.split(' ').map(word).collect::<Vec<String>>().join(" "))
+}
+
 /// One Record with all its figures; several with the figures that lay them over each other. The subjects' names should differ.
 ///
 /// # Panics
@@ -73,6 +86,7 @@ pub fn page(subjects: &[Subject<'_, '_>]) -> String {
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.add_filter("printable", |text: &str| printable(text));
+    environment.add_filter("whole_flags", whole_flags);
     // The ending of the names turns escaping on.
     for (name, text) in [("page.html", TEMPLATE), ("figure.html", FIGURE)] {
         environment.add_template(name, text).expect("the templates are part of the program");

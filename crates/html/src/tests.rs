@@ -87,6 +87,22 @@ fn several_results_begin_with_which_is_faster() {
     assert!(sentence.contains(" tests, none slower; "), "{sentence}");
     let back = page(&[Subject { name: "new", analysis: &second }, Subject { name: "old", analysis: &first }]);
     assert!(back.contains("class=\"headline\">new is faster: "), "the same, whichever is first");
+    let three = page(&["a", "b", "c"].map(|name| Subject { name, analysis: &first }));
+    assert_eq!(
+        three.matches("class=\"headline\">Against a: ").count(),
+        2,
+        "of several, each says against which"
+    );
+}
+
+/// A name is text within a flag, too.
+#[test]
+fn a_flag_is_one_word_and_names_stay_text() {
+    let html = super::page::whole_flags("run with --budget, or <b> --x<i>").to_string();
+    assert_eq!(
+        html,
+        "run with <span class=\"flag\">--budget,</span> or &lt;b&gt; <span class=\"flag\">--x&lt;i&gt;</span>"
+    );
 }
 
 #[test]

@@ -26,8 +26,13 @@ pub(crate) fn verdict(subjects: &[Subject<'_, '_>], sections: &[Section]) -> Vec
     if compared.pairs.iter().all(|pair| pair.cells.is_empty()) {
         return vec!["The results have no test in common.".into()];
     }
+    // Of two results the other one is what it is compared with.
+    let lead = match others {
+        [_] => String::new(),
+        _ => format!("Against {}: ", printable(first.name)),
+    };
     let sentence = |(subject, pair): (&Subject<'_, '_>, &RunPair<'_>)| {
-        decision(pair, &printable(first.name), &printable(subject.name))
+        format!("{lead}{}", decision(pair, &printable(first.name), &printable(subject.name)))
     };
     others.iter().zip(&compared.pairs).map(sentence).collect()
 }

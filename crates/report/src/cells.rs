@@ -4,9 +4,7 @@
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::{metrics, passes, words};
-use rdsk_model::{
-    CacheState, CellRecord, DeviceEvidence, Experiment, Op, Pattern, Record, StopReason, Sync, VerdictCode,
-};
+use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
 use rdsk_units::{Bytes, printable};
 
 /// What a row says whose writes returned from a cache, where its verdict says nothing else.
@@ -55,10 +53,7 @@ pub(crate) fn only_block(record: &Record, experiment: Experiment) -> Option<Byte
     (blocks.len() == 1).then(|| Bytes(blocks[0]))
 }
 
-/// Whether the figure of a cell is a bandwidth; otherwise it is a rate of I/Os.
-pub fn is_bandwidth(cell: &CellRecord) -> bool {
-    cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None
-}
+pub use rdsk_analysis::words::is_bandwidth;
 
 /// A wider margin is no figure any more.
 const UNSTABLE: f64 = 0.5;

@@ -115,7 +115,7 @@ fn wide(value: u64, range: PercentileRange) -> Option<String> {
         (Some(low), Some(high)) => format!("{} to {} {}", figure(low), figure(high), unit.name),
         (Some(low), None) => format!("at least {} {}", figure(low), unit.name),
         (None, Some(high)) => format!("at most {} {}", figure(high), unit.name),
-        (None, None) => "not known: the rounds differ too much".into(),
+        (None, None) => "not known: the repeats differ too much".into(),
     })
 }
 

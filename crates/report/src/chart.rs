@@ -23,8 +23,18 @@ pub(crate) struct Series {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
+/// What the y axis ends at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Top {
+    /// The largest point.
+    Largest,
+    /// The points that most are like: a few far above them stand at the edge, and a line says so.
+    Most,
+}
+
 #[derive(Clone, Copy)]
 pub(crate) struct Axes<'a> {
+    pub(crate) top: Top,
     pub(crate) unit: &'a str,
     /// What the x axis is.
     pub(crate) along: &'a str,
@@ -46,7 +56,10 @@ pub(crate) fn draw(page: &mut Page, series: &[Series], axes: &Axes<'_>) {
     let finite = |&(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
     let all: Vec<(f64, f64)> =
         series.iter().flat_map(|one| one.points.iter().copied().filter(finite)).collect();
-    let largest = all.iter().map(|&(_, y)| y).fold(0.0, f64::max);
+    let largest = match axes.top {
+        Top::Largest => highest(&all),
+        Top::Most => highest_of_most(&all),
+    };
     // Of the thousands of places of a whole disk, so many decide.
     let mut places: Vec<f64> = Vec::new();
     for &(x, _) in &all {
@@ -82,6 +95,29 @@ pub(crate) fn draw(page: &mut Page, series: &[Series], axes: &Axes<'_>) {
     let key: Vec<String> =
         series.iter().enumerate().map(|(index, one)| format!("{} {}", letter(index), one.label)).collect();
     page.sentence(crate::page::Tone::Plain, "  ", format!("{}: {}", axes.unit, key.join(", ")));
+    let above: Vec<f64> = all.iter().map(|&(_, y)| y).filter(|&y| y > largest).collect();
+    if !above.is_empty() {
+        let points = rdsk_analysis::words::plural(above.len() as u64, "point");
+        let most = significant(above.iter().copied().fold(0.0, f64::max));
+        let text = format!("At the upper edge: {points} above {}, up to {most}.", significant(largest));
+        page.sentence(crate::page::Tone::Plain, "  ", text);
+    }
+}
+
+fn highest(points: &[(f64, f64)]) -> f64 {
+    points.iter().map(|&(_, y)| y).fold(0.0, f64::max)
+}
+
+/// A point further above nine of ten others than this sets no axis, which then ends a quarter above these.
+const FAR: f64 = 2.0;
+const ABOVE_MOST: f64 = 1.25;
+
+fn highest_of_most(points: &[(f64, f64)]) -> f64 {
+    let mut values: Vec<f64> = points.iter().map(|&(_, y)| y).collect();
+    values.sort_by(f64::total_cmp);
+    let most = rdsk_stats::quantile_sorted(&values, 0.9).unwrap_or(0.0);
+    let highest = highest(points);
+    if most > 0.0 && highest > FAR * most { ABOVE_MOST * most } else { highest }
 }
 
 /// The figure beside every third line, that of its middle; the others have none.
@@ -113,7 +149,11 @@ mod tests {
         let falling = Series { label: "1M".into(), points: vec![(0.0, 60.0), (50.0, 45.0), (100.0, 30.0)] };
         let other = Series { label: "5M".into(), points: vec![(0.0, 60.0), (100.0, 60.0), (50.0, f64::NAN)] };
         let at = |x: f64| format!("{x}%");
-        draw(&mut page, &[falling, other], &Axes { unit: "MiB/s", along: "place", at: &at });
+        draw(
+            &mut page,
+            &[falling, other],
+            &Axes { top: Top::Largest, unit: "MiB/s", along: "place", at: &at },
+        );
         let text = page.render(Style::default());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), HEIGHT + 3);
@@ -124,6 +164,24 @@ mod tests {
         assert_eq!(lines[HEIGHT + 2], "  MiB/s: * 1M, o 5M");
     }
 
+    /// One position that a cache answered would press all others onto the lowest line.
+    #[test]
+    fn a_point_far_above_the_others_stands_at_the_edge() {
+        let drawn = |top: Top| {
+            let mut page = Page::default();
+            let mut points: Vec<(f64, f64)> = (0..40).map(|x| (f64::from(x), 50.0)).collect();
+            points[20].1 = 5000.0;
+            let series = Series { label: "1M".into(), points };
+            draw(&mut page, &[series], &Axes { top, unit: "MiB/s", along: "x", at: &|x| x.to_string() });
+            page.render(Style::default())
+        };
+        let text = drawn(Top::Most);
+        assert!(text.starts_with("  62.5 |") && text.lines().next().unwrap().contains('*'), "{text}");
+        assert!(text.ends_with("  At the upper edge: 1 point above 62.5, up to 5000.\n"), "{text}");
+        let text = drawn(Top::Largest);
+        assert!(text.starts_with("  5000 |") && !text.contains("edge"), "{text}");
+    }
+
     #[test]
     fn two_places_are_no_curve_and_every_series_has_its_letter() {
         let along = |places: u32| (0..places).map(|x| (f64::from(x), 1.0 + f64::from(x))).collect::<Vec<_>>();
@@ -132,7 +190,11 @@ mod tests {
             let series: Vec<Series> = (0..count)
                 .map(|index| Series { label: format!("s{index}"), points: along(places) })
                 .collect();
-            draw(&mut page, &series, &Axes { unit: "MiB/s", along: "x", at: &|x| x.to_string() });
+            draw(
+                &mut page,
+                &series,
+                &Axes { top: Top::Largest, unit: "MiB/s", along: "x", at: &|x| x.to_string() },
+            );
             page.render(Style::default())
         };
         assert_eq!(drawn(2, 2), "");
@@ -149,7 +211,7 @@ mod tests {
         draw(
             &mut page,
             &[Series::default()],
-            &Axes { unit: "MiB/s", along: "place", at: &|x| x.to_string() },
+            &Axes { top: Top::Largest, unit: "MiB/s", along: "place", at: &|x| x.to_string() },
         );
         assert_eq!(page.render(Style::default()), "");
     }

@@ -17,12 +17,16 @@ pub(crate) fn sentence(overall: &Overall, base: &str, other: &str) -> String {
             let average = average.map(Average::turned);
             format!("{base} is faster: {slower} of {all}, none slower{}.", on_average(average))
         }
-        Decision::SomeTests => format!(
-            "{other} is faster in {} of {all}, slower in {}{}.",
-            none_or(faster),
-            none_or(slower),
-            on_average(average)
-        ),
+        Decision::SomeTests => {
+            // The one that is faster in more tests is what the sentence is about.
+            let (winner, more, fewer, average) = if slower > faster {
+                (base, slower, faster, average.map(Average::turned))
+            } else {
+                (other, faster, slower, average)
+            };
+            let fewer = none_or(fewer);
+            format!("{winner} is faster in {more} of {all}, slower in {fewer}{}.", on_average(average))
+        }
         Decision::OnAverage => {
             let is_other = average.is_some_and(|average| average.ratio > 1.0);
             let (winner, average) =
@@ -107,6 +111,11 @@ mod tests {
         let (what, largest) = said(&[(2.0, true), (0.25, true), (1.0, false)]);
         assert_eq!(what, "after is faster in 1 of 3 tests, slower in 1; 0.79x on average (0.71–0.87).");
         assert_eq!(largest, "Biggest: random write 4K QD32, before 4.00x (3.64–4.44).");
+        let (what, _) = said(&[(0.9, true), (1.0, false), (1.0, false), (1.0, false), (1.0, false)]);
+        assert!(
+            what.starts_with("before is faster in 1 of 5 tests, slower in none; 1.021x on aver"),
+            "{what}"
+        );
         let (what, _) = said(&[(1.5, true), (1.0, false), (1.0, false), (1.0, false), (1.0, false)]);
         assert_eq!(what, "after is faster in 1 of 5 tests, slower in none; 1.08x on average (0.976–1.19).");
         let (what, largest) = said(&[(1.0, false); 41]);

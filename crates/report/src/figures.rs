@@ -3,7 +3,7 @@
 
 use rdsk_analysis::comparison::Ratio;
 use rdsk_analysis::words;
-pub(crate) use rdsk_analysis::words::fio_size;
+pub(crate) use rdsk_analysis::words::{fio_size, rate, rate_of};
 use rdsk_model::Estimate;
 use rdsk_units::grouped;
 
@@ -126,11 +126,6 @@ impl Unit {
     pub fn figure_or_missing(self, value: Option<f64>) -> String {
         or_missing(value.map(|value| self.figure(value)))
     }
-}
-
-/// `2.35 GiB/s`, in the unit that fits.
-pub(crate) fn rate(bytes_per_s: f64) -> String {
-    Unit::fit(&Unit::RATES, [bytes_per_s]).text(bytes_per_s)
 }
 
 /// `10 % slower than`, `27 to 33 % faster than`: how much faster something is, in percent, at least and at most.

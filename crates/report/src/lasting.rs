@@ -1,12 +1,10 @@
 //! Over how many bytes the writes of the headline were measured, and whether their rates last, in words. It judges nothing.
 
-use crate::cells::is_bandwidth;
-use crate::figures;
+use crate::figures::rate_of;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::lasting::{Lasting, written_bytes};
 use rdsk_analysis::words::{bytes, list, nanos};
 use rdsk_model::{CellRecord, Op, TargetKind};
-use rdsk_units::count;
 
 /// What stands before the line on writes.
 pub(crate) const LEAD: &str = "Writes: ";
@@ -20,7 +18,7 @@ pub(crate) fn is_burst(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
 
 /// A burst, its size and what comes after it, in a sentence.
 pub(crate) fn sentence(cell: &CellRecord, seen: &Lasting) -> String {
-    let (first, then) = (rate(cell, seen.burst_bytes_per_s), rate(cell, seen.bytes_per_s));
+    let (first, then) = (rate_of(cell, seen.burst_bytes_per_s), rate_of(cell, seen.bytes_per_s));
     let until = match seen.fall_bytes {
         Some(fall) => format!("{first} for {}, then {then}", bytes(fall)),
         None => format!("{first} in the repeats, {then} from the start of the test that went on"),
@@ -56,8 +54,11 @@ pub(crate) fn measured(
         return vec![format!("{first} written; whether the rates last{how}")];
     }
     let more = bytes(seen.iter().map(|(_, seen)| seen.bytes).sum());
-    let unsettled: Vec<String> =
-        seen.iter().filter(|(_, seen)| !seen.is_settled).map(|(cell, _)| name(cell)).collect();
+    let unsettled: Vec<String> = seen
+        .iter()
+        .filter(|(_, seen)| !seen.is_settled)
+        .map(|(cell, seen)| format!("{} at {}", name(cell), rate_of(cell, seen.bytes_per_s)))
+        .collect();
     let scope = if seen.len() < writes.len() {
         format!(" in {} of {} tests", seen.len(), writes.len())
     } else {
@@ -67,17 +68,9 @@ pub(crate) fn measured(
     if !unsettled.is_empty() {
         let names = list(&unsettled);
         let brief = format!("{how_far}: {} of {} not settled", unsettled.len(), seen.len());
-        return vec![format!("{how_far}: not settled: {names}"), brief];
+        return vec![format!("{how_far}: not settled, in the later half {names}"), brief];
     }
     let is_any_burst = seen.iter().any(|(_, seen)| seen.is_burst);
     let last = if is_any_burst { "rates settled" } else { "rates settled, no fall" };
     vec![format!("{how_far}: {last}")]
-}
-
-/// `26.5 MiB/s`, `70.2/s`: as the cell's rate stands in the headline.
-fn rate(cell: &CellRecord, bytes_per_s: f64) -> String {
-    if is_bandwidth(cell) {
-        return figures::rate(bytes_per_s);
-    }
-    format!("{}/s", count(bytes_per_s / cell.workload.block_bytes.max(1) as f64))
 }

@@ -19,6 +19,7 @@ mod page;
 mod plan;
 mod questions;
 mod replaced;
+mod same_test;
 mod short;
 mod spark;
 mod style;

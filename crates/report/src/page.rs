@@ -107,6 +107,22 @@ impl Page {
         self.items.push(Item::Bars(bars));
     }
 
+    /// The tables, each with the heading and the line above it.
+    #[cfg(test)]
+    pub(crate) fn tables(&self) -> Vec<(String, &Table)> {
+        let (mut heading, mut above) = ("", "");
+        let mut tables = Vec::new();
+        for item in &self.items {
+            match item {
+                Item::Line(Tone::Heading, text) => (heading, above) = (text, ""),
+                Item::Line(_, text) | Item::Sentence { text, .. } => above = text,
+                Item::Table(table) => tables.push((format!("{heading} {above}"), table)),
+                _ => {}
+            }
+        }
+        tables
+    }
+
     pub(crate) fn render(&self, style: Style) -> String {
         let width = width(style);
         let safe = |text: &str| safe(text, style.charset);

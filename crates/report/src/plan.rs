@@ -10,8 +10,8 @@ use rdsk_units::{Bytes, Nanos, percent};
 /// Columns of the longest cell id that is shown whole.
 const ID_WIDTH: usize = 44;
 
-/// The Plan as text of at most 80 columns, cells in their first order, with what writing would touch first.
-pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
+/// The Plan as text for a page of this style, cells in their first order, with what writing would touch first.
+pub fn plan_text(plan: &Plan, targets: &[Target], style: Style) -> String {
     let mut page = Page::default();
     page.heading(match plan.cells.len() {
         1 => "DRY RUN: 1 test, nothing is measured".to_owned(),
@@ -38,8 +38,8 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
     let budget = if plan.is_unlimited() { "no limit".into() } else { Nanos(plan.budget_ns).to_string() };
     let precision = percent(plan.precision);
     let rounds = match plan.rounds {
-        1 => "one round".to_owned(),
-        many => format!("at least {many} rounds, every second one in reverse"),
+        1 => "one repeat".to_owned(),
+        many => format!("at least {many} repeats, every second one in reverse order"),
     };
     page.sentence(
         Tone::Plain,
@@ -67,7 +67,7 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
             page.sentence(Tone::Plain, format!("  {}: n/a: ", cell.id), reason);
         }
     }
-    page.render(Style::default())
+    page.render(style)
 }
 
 /// Cells that write to a target.

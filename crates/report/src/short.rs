@@ -74,7 +74,14 @@ impl Further<'_> {
         match self {
             Self::Here => vec!["Details: the same command with --details".into()],
             Self::By(command) => {
-                vec![format!("Details: {command} --details"), "Details: rdsk show RUN --details".into()]
+                let details = format!("Details: {command} --details");
+                let page = command.replacen(" show ", " report ", 1);
+                vec![
+                    // Spaces that no wrapping takes for one.
+                    format!("{details} \u{a0}\u{a0}\u{a0}Page: {page} --open"),
+                    details,
+                    "Details: rdsk show RUN --details".into(),
+                ]
             }
             Self::Nowhere => vec![
                 "Details: --details, or --json FILE and rdsk show FILE --details".into(),

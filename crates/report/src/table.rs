@@ -35,6 +35,13 @@ impl Table {
         }
     }
 
+    /// Each column but the first: its head, and what stands in it.
+    #[cfg(test)]
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
+        let cells = |at: usize| self.rows.iter().filter_map(|row| row.get(at)).map(String::as_str).collect();
+        self.heads.iter().enumerate().skip(1).map(move |(at, head)| (head.as_str(), cells(at)))
+    }
+
     /// The lines, as far as possible within the width.
     pub(crate) fn lines(&self, width: usize, charset: Charset) -> Vec<String> {
         if charset == Charset::Ascii {

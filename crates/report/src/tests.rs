@@ -34,11 +34,52 @@ fn topics_are_screens_at_80_and_40_columns() {
                 assert!(!is_cut || is_plot, "{experiment}: {line}\n{text}");
             }
             assert!(charset == Charset::Unicode || text.is_ascii(), "{text}");
-            if (width, charset) == (40, Charset::Unicode) {
-                insta::assert_snapshot!(format!("topic-{experiment}-40"), text);
+            assert!(!text.contains('\u{1b}'), "{text}");
+            let name = match (width, charset) {
+                (80, _) => continue,
+                (_, Charset::Unicode) => format!("topic-{experiment}-40"),
+                (_, Charset::Ascii) => format!("topic-{experiment}-40-ascii"),
+            };
+            insta::assert_snapshot!(name, text);
+        }
+    }
+}
+
+/// What is said of a column's numbers: a unit, or what is counted.
+const UNITS: [&str; 23] = [
+    "/s", "per s", "count", "%", "µs", "ms", "ns", "KiB", "MiB", "bytes", "sweeps", "ratio", "speed-up",
+    "over", "streams", "QD", "rareq-sz", "wareq-sz", "aqu-sz", "_await", "rrqm", "wrqm", "max",
+];
+
+/// No column of numbers without a unit or a count in its head, in the row's own column of units, or in the heading of the page.
+#[test]
+fn every_column_of_numbers_has_its_unit() {
+    let run = fixtures::run_on_three_paths();
+    let analysis = Analysis::of(&run);
+    let mut numbers = 0;
+    for &experiment in Experiment::PLANNED {
+        let mut page = Page::default();
+        questions::draw(&mut page, &analysis, experiment, questions::Plots::LeftOut);
+        for (heading, table) in page.tables() {
+            let has_unit = |text: &str| UNITS.iter().any(|unit| text.contains(unit));
+            let is_unit = |cell: &&str| {
+                ["B", "KiB", "MiB", "GiB", "ns", "µs", "ms", "s", "KiB/s", "MiB/s", "GiB/s"].contains(cell)
+            };
+            let has_column_of_units = table.columns().any(|(_, cells)| {
+                cells.iter().any(is_unit) && cells.iter().all(|cell| cell.is_empty() || is_unit(cell))
+            });
+            let in_heading =
+                ["µs per", "MiB/s of", ", ms", "in ms"].iter().any(|unit| heading.contains(unit));
+            for (head, cells) in table.columns() {
+                let is_number = |cell: &&&str| cell.replace([',', '.'], "").parse::<u64>().is_ok();
+                let count = cells.iter().filter(is_number).count();
+                numbers += count;
+                let has_unit = has_unit(head) || has_column_of_units || in_heading;
+                assert!(count == 0 || has_unit, "{experiment}: {head:?} of {heading:?}: {cells:?}");
             }
         }
     }
+    assert!(numbers > 100, "{numbers} numbers in tables");
 }
 
 /// The page of one experiment.
@@ -162,7 +203,7 @@ fn ascii_and_colour() {
     assert!(ascii.is_ascii());
     fits(&ascii);
     let colored = text(&run, Style { color: Color::Always, ..plain() });
-    assert!(colored.contains("\u{1b}[1mHEADLINE: reads 160 MiB/s"));
+    assert!(colored.contains("\u{1b}[1mHEADLINE: sequential 1M QD1: reads 160 MiB/s"));
     let narrow = text(&run, Style { width: 60, ..plain() });
     assert!(narrow.lines().all(|line| line.width() <= 60));
     let wide = text(&run, Style { width: 200, ..plain() });
@@ -423,9 +464,12 @@ fn a_plan() {
         precision: 0.02,
         rounds: 2,
     };
-    let text = plan_text(&plan, &[file()]);
+    let text = plan_text(&plan, &[file()], plain());
     fits(&text);
     insta::assert_snapshot!("plan", text);
+    let narrow = plan_text(&plan, &[file()], Style { width: 40, charset: Charset::Ascii, ..plain() });
+    assert!(narrow.is_ascii() && narrow.lines().all(|line| line.width() <= 40), "{narrow}");
+    insta::assert_snapshot!("plan-40-ascii", narrow);
 }
 
 #[test]
@@ -486,7 +530,7 @@ fn the_zones_page_names_bands_and_disks() {
     (large.id, large.workload.block_bytes) = ("zones/read/5M".into(), 5 << 20);
     record.cells = vec![small, large.clone()];
     let page = text(&record, plain());
-    assert!(page.contains(" + bands ") && page.contains("(5M reads, QD1, 3 zones)"), "{page}");
+    assert!(page.contains(" + bands ") && page.contains("(random 5M reads, QD1, 3 zones)"), "{page}");
     let rule = "Use blocks of at least 5M: at 1M, 20.0% of the reads take 8.00 ms longer,";
     assert!(page.contains(rule), "{page}");
     record.targets.push(rdsk_model::Target { index: 1, name: "other".into(), ..record.targets[0].clone() });

@@ -9,12 +9,12 @@ const SCALES: [(&str, &str, f64, f64); 3] = [
     ("GiB/s", "GB/s", 1_073_741_824.0, 1e9),
 ];
 
-/// A rate of data. `Display` scales from KiB/s to GiB/s: `123.4 MiB/s`, `6.71 MiB/s`; not finite: `n/a`.
+/// A rate of data. `Display` scales from KiB/s to GiB/s: `123 MiB/s`, `6.71 MiB/s`; not finite: `n/a`.
 ///
 /// ```
 /// use rdsk_units::Rate;
 /// let rate = Rate { bytes_per_s: 129_394_278.4 };
-/// assert_eq!(rate.both(), "123.4 MiB/s (129.4 MB/s)");
+/// assert_eq!(rate.both(), "123 MiB/s (129 MB/s)");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Rate {
@@ -23,7 +23,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The rate in both kinds of unit, under the same prefix to compare: `123.4 MiB/s (129.4 MB/s)`.
+    /// The rate in both kinds of unit, under the same prefix to compare: `123 MiB/s (129 MB/s)`.
     pub fn both(self) -> String {
         if !self.bytes_per_s.is_finite() {
             return self.to_string();
@@ -49,9 +49,13 @@ impl fmt::Display for Rate {
     }
 }
 
-/// One decimal from ten on, two below: never fewer than three significant digits of a rate above one unit.
+/// Three significant digits of a rate of at least one unit, as in a table: `9.04`, `12.3`, `934`, `1027`.
 fn digits(value: f64) -> String {
-    if value.abs() < 9.995 { format!("{value:.2}") } else { format!("{value:.1}") }
+    match value.abs() {
+        size if size < 9.995 => format!("{value:.2}"),
+        size if size < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
 }
 
 #[cfg(test)]
@@ -66,7 +70,7 @@ mod tests {
             (1_048_576.0, "1.00 MiB/s", "1.00 MiB/s (1.05 MB/s)"),
             (1_048_575.0, "1.00 MiB/s", "1.00 MiB/s (1.05 MB/s)"),
             (6.714 * 1_048_576.0, "6.71 MiB/s", "6.71 MiB/s (7.04 MB/s)"),
-            (980.0 * 1_048_576.0, "980.0 MiB/s", "980.0 MiB/s (1027.6 MB/s)"),
+            (980.0 * 1_048_576.0, "980 MiB/s", "980 MiB/s (1028 MB/s)"),
             (38.0 * 1_073_741_824.0, "38.0 GiB/s", "38.0 GiB/s (40.8 GB/s)"),
             (f64::NAN, "n/a", "n/a"),
         ];

@@ -388,7 +388,7 @@ fn targets_that_give_less_together_share_a_path_at_every_block_size() {
         let Limit::SharedPath(cause) = &line.knee.as_ref().unwrap().limit else { panic!("{:?}", line.knee) };
         assert_eq!(
             cause.text,
-            "3 targets give 45.0 MiB/s together and 120.0 MiB/s one by one, added up: they share a controller, a bus or a link"
+            "3 targets give 45.0 MiB/s together and 120 MiB/s one by one, added up: they share a controller, a bus or a link"
         );
     }
 }

@@ -282,7 +282,7 @@ mod tests {
             (
                 &[200 * MIB, 100 * MIB][..],
                 &[][..],
-                "128.0 MiB/s is a mean under limits of 200.0 MiB/s and 100.0 MiB/s that",
+                "128 MiB/s is a mean under limits of 200 MiB/s and 100 MiB/s that",
             ),
             (&[], &[100, 200, 90], "128 I/Os per second is a mean under limits of 100, 200 and 90 that"),
         ] {
@@ -372,6 +372,6 @@ mod tests {
         // One limit on bytes and one on I/Os is no change.
         let (code, text, _) = judged(&under(&[128 * MIB], &[1000]));
         assert_eq!(code, VerdictCode::Throttled);
-        assert!(text.contains("is the limit of 128.0 MiB/s"), "{text}");
+        assert!(text.contains("is the limit of 128 MiB/s"), "{text}");
     }
 }

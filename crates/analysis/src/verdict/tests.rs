@@ -237,7 +237,7 @@ fn unverified() {
 #[test]
 fn page_cache_writes() {
     let memory = kept_in_memory(write(IoPath::Buffered), 20_000_000, HALF_SECOND);
-    check(&memory, fixtures::file(), VerdictCode::PageCache, "3.12 GiB/s into RAM, 128.0 MiB/s on disk");
+    check(&memory, fixtures::file(), VerdictCode::PageCache, "3.12 GiB/s into RAM, 128 MiB/s on disk");
     check(
         &memory,
         fixtures::file(),
@@ -341,8 +341,8 @@ fn throttled() {
         "/cg/blkio.throttle.read_bps",
     );
     check(&limited(Op::Read, None, Some(128)), disk(), VerdictCode::Throttled, "128 I/Os per second");
-    check(&limited(Op::Read, Some(123 * MIB), None), disk(), VerdictCode::Throttled, "123.0 MiB/s");
-    check(&limited(Op::Read, Some(134 * MIB), None), disk(), VerdictCode::Throttled, "134.0 MiB/s");
+    check(&limited(Op::Read, Some(123 * MIB), None), disk(), VerdictCode::Throttled, "123 MiB/s");
+    check(&limited(Op::Read, Some(134 * MIB), None), disk(), VerdictCode::Throttled, "134 MiB/s");
     check(&limited(Op::Read, Some(121 * MIB), None), disk(), VerdictCode::Throttled, "above the limit");
     check(&limited(Op::Read, None, Some(64)), disk(), VerdictCode::Throttled, "a burst");
     check(&limited(Op::Read, Some(136 * MIB), None), disk(), VerdictCode::Device, "");

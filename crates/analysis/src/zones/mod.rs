@@ -31,7 +31,7 @@ pub const BOUNDARY_FALSE_ALARM: f64 = 0.01;
 /// Rates nearer to each other than this are one zone.
 pub const MIN_STEP: f64 = 0.01;
 /// Factor between the fastest and the slowest zone from which zones are worth a word.
-const MIN_FACTOR: f64 = 1.05;
+pub const MIN_FACTOR: f64 = 1.05;
 
 /// What the passes of a cell say of steps of the rate along the positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ pub(crate) mod bpf;
 pub(crate) mod checked_run;
 pub(crate) mod given_up;
 pub(crate) mod in_use;
+pub(crate) mod one_speed;
 pub(crate) mod passes;
 pub(crate) mod plain;
 pub(crate) mod short_page;

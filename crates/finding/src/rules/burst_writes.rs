@@ -20,7 +20,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let factor = factor_of(lasting);
-    let (fast, slow) = (rate_of(first, lasting.burst_bytes_per_s), rate_of(first, lasting.bytes_per_s));
+    let (fast, slow) =
+        (words::rate_of(first, lasting.burst_bytes_per_s), words::rate_of(first, lasting.bytes_per_s));
     let until = match lasting.fall_bytes {
         Some(bytes) => format!("after {}", words::bytes(bytes)),
         None => "before the long test began".into(),
@@ -37,8 +38,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cited = bursts.iter().take(MAX_CITED).map(|(cell, lasting)| {
         let rates = format!(
             "{}, then {}",
-            rate_of(cell, lasting.burst_bytes_per_s),
-            rate_of(cell, lasting.bytes_per_s)
+            words::rate_of(cell, lasting.burst_bytes_per_s),
+            words::rate_of(cell, lasting.bytes_per_s)
         );
         cite(cell, "windows", rates)
     });
@@ -53,15 +54,6 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             .advice("quote the lasting rate for sustained work, and the burst with its size")
             .cells(all),
     ]
-}
-
-/// `1.19 GiB/s` of sequential writes, `278 IOPS` of others: as the headline has them.
-fn rate_of(cell: &CellRecord, bytes_per_s: f64) -> String {
-    let workload = &cell.workload;
-    if workload.pattern == Pattern::Sequential && workload.sync == Sync::None {
-        return words::rate(bytes_per_s);
-    }
-    format!("{} IOPS", rdsk_units::count(bytes_per_s / workload.block_bytes.max(1) as f64))
 }
 
 #[cfg(test)]
@@ -82,7 +74,7 @@ mod tests {
     #[test]
     fn fires_where_writes_that_go_on_fall() {
         let finding = fires(RULE, &of(laid_out("w", Op::Write, &[falling(200, 400, 800.0, 100.0)])));
-        assert!(finding.text.contains("MiB/s to 100.0 MiB/s after 7.8"), "{}", finding.text);
+        assert!(finding.text.contains("MiB/s to 100 MiB/s after 7.8"), "{}", finding.text);
         assert!(finding.text.contains("and stayed there"), "{}", finding.text);
     }
 

@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(
             finding.evidence,
             [
-                "sequential 1M writes at QD1: written per repeat = 16 MiB, to_return = 100 ms, to_stable = 160 ms, rate on disk = 100.0 MiB/s"
+                "sequential 1M writes at QD1: written per repeat = 16 MiB, to_return = 100 ms, to_stable = 160 ms, rate on disk = 100 MiB/s"
             ]
         );
         assert!(finding.text.contains("each repeat wrote 16 MiB in 100 ms"), "{}", finding.text);

@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(finding.confidence, Confidence::Measured);
         assert_eq!(
             finding.evidence[1],
-            "sequential buffered 1M reads: rate = 256.0 MiB/s, requests = 64 of 1024 KiB, aqu-sz = 2.85, cpu per MiB = 234 µs, %util = 96.0"
+            "sequential buffered 1M reads: rate = 256 MiB/s, requests = 64 of 1024 KiB, aqu-sz = 2.85, cpu per MiB = 234 µs, %util = 96.0"
         );
     }
 

@@ -44,7 +44,7 @@ pub(super) fn draw(page: &mut Page, compared: &Compared<'_>) {
             Tone::Plain,
             "  ",
             format!(
-                "One run each cannot know how the disk changes from one hour to the next. Such changes are estimated from the rounds of \
+                "One run each cannot know how the disk changes from one hour to the next. Such changes are estimated from the repeats of \
                  each run, as if every doubling of the time added as much; {runs} {apart}. rdsk compare --repeat 5 -- 'ARGS' 'ARGS' \
                  runs both in turn and needs no such estimate."
             ),

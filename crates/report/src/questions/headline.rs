@@ -3,11 +3,12 @@
 
 use crate::cells::{self, is_bandwidth, remark, verdict_word};
 use crate::certainty;
-use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
+use crate::figures::{Unit, fio_size, iops, or_missing, plus_minus, significant};
 use crate::lasting;
 use crate::page::{Page, Tone};
 use rdsk_analysis::after_idle::Waking;
 use rdsk_analysis::comparison::is_of_memory_alone;
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{BufferPages, CellRecord, Experiment, Op, Pattern, Sync};
 use rdsk_units::Bytes;
@@ -22,37 +23,37 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     }
 }
 
-/// The figures in one line: `reads 160 MiB/s, writes 140 MiB/s; 125 random reads/s, 60.0 durable writes/s`.
+/// The figures in one line: `sequential 1M QD8: reads 160 MiB/s, writes 140 MiB/s; random 4K QD1: reads 125 IOPS; sync 4K QD1: writes 60.0 IOPS`.
 pub(crate) fn in_words(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> String {
     // A figure that is not the device's own is always marked with its verdict.
     let marked = |cell: &CellRecord, text: String| {
         let remark = beside(analysis, cell);
         if remark.is_empty() { text } else { format!("{text} ({remark})") }
     };
-    let is_headline = |cell: &&&CellRecord| is_bandwidth(cell) && !is_of_memory_alone(analysis, cell);
-    let streams = cells.iter().filter(is_headline).filter_map(|cell| {
-        let mean = cell.result.bytes_per_s?.mean;
-        let rate = format!("{}s {}", cell.workload.op, Unit::MIB_PER_S.text(mean));
-        Some(marked(cell, rate))
-    });
-    // Random writes stay in caches, so the durable ones represent writing here.
-    let is_single = |cell: &&&CellRecord| {
+    // Random writes stay in caches, so the sync ones represent writing here.
+    let is_named = |cell: &&&CellRecord| {
         let workload = &cell.workload;
-        workload.queue_depth == 1
-            && workload.streams == 1
-            && (workload.op == Op::Read || workload.sync != Sync::None)
+        let is_single = workload.queue_depth == 1 && workload.streams == 1;
+        let is_not_cached = workload.op == Op::Read || workload.sync != Sync::None;
+        if is_bandwidth(cell) { !is_of_memory_alone(analysis, cell) } else { is_single && is_not_cached }
     };
-    let singles = cells.iter().filter(|cell| !is_bandwidth(cell)).filter(is_single).filter_map(|cell| {
-        let mean = cell.result.ops_per_s?.mean;
-        let what = if cell.workload.sync == Sync::None { "random" } else { "sync" };
-        Some(marked(cell, format!("{} {what} {}s/s", iops(mean), cell.workload.op)))
+    let figures = cells.iter().filter(is_named).filter_map(|cell| {
+        let rate = words::mean_rate(cell)?;
+        Some((test(cell), marked(cell, format!("{}s {rate}", cell.workload.op))))
     });
-    let parts: Vec<String> = [streams.collect::<Vec<_>>().join(", "), singles.collect::<Vec<_>>().join(", ")]
+    let parts: Vec<String> = by_key(figures)
         .into_iter()
-        .filter(|part| !part.is_empty())
+        .map(|(test, figures)| format!("{test}: {}", figures.join(", ")))
         .chain(certainty::stalls_in_words(cells))
         .collect();
     if parts.is_empty() { "nothing completed".into() } else { parts.join("; ") }
+}
+
+/// `sequential 1M QD8`, `random 4K QD1`, `sync 4K QD1`.
+fn test(cell: &CellRecord) -> String {
+    let workload = &cell.workload;
+    let kind = if workload.sync == Sync::None { workload.pattern.as_str() } else { "sync" };
+    format!("{kind} {} QD{}", fio_size(workload.block_bytes), metrics::wanted_depth(workload))
 }
 
 fn draw_tables(page: &mut Page, analysis: &Analysis<'_>, all: &[&CellRecord]) {

@@ -20,7 +20,7 @@ pub use scale::writes_against_reads;
 pub use stream::mode;
 
 use crate::page::{Page, Tone};
-use crate::{cells, certainty, targets};
+use crate::{cells, certainty, same_test, targets};
 use rdsk_analysis::Analysis;
 use rdsk_model::Experiment;
 
@@ -57,6 +57,7 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experim
     if experiment != Experiment::Headline {
         certainty::draw_stalls_of(page, analysis, experiment);
     }
+    same_test::draw(page, analysis, experiment);
     targets::draw(page, analysis, experiment);
 }
 

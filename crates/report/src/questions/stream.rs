@@ -48,7 +48,7 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let title = cells::group_title(analysis, first);
     let mut heads = vec![title.as_str(), "MiB/s", "±95%"];
     if op == Op::Write {
-        heads.push("on disk");
+        heads.push("on disk\nMiB/s");
     }
     heads.extend(["p50", "p99", "p99.9", "remark"]);
     let rows: Vec<Vec<String>> = cells.iter().map(|cell| summary(op, cell)).collect();

@@ -20,8 +20,7 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
     let asked = Experiment::PLANNED.iter().copied().filter(|&experiment| experiment != Experiment::Headline);
     let asked: Vec<Experiment> =
         asked.filter(|&experiment| cells::of(analysis, experiment).next().is_some()).collect();
-    let of_targets = targets::answers(analysis);
-    if asked.is_empty() && of_targets.is_empty() {
+    if asked.is_empty() {
         return;
     }
     page.heading("By topic");
@@ -32,14 +31,18 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
             None => page.wordings(Tone::Plain, lead, answer(analysis, experiment), limits.answer_lines),
         }
     }
+}
+
+/// Which of several targets is faster, right below their names: that is what was asked.
+pub(super) fn draw_targets(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
+    let of_targets = targets::answers(analysis);
     let shown = of_targets.len().min(limits.targets);
-    for (index, texts) in of_targets.iter().take(shown).enumerate() {
-        let name = if index == 0 { "targets" } else { "" };
-        page.wordings(Tone::Plain, format!(" {name:<NAME$}"), texts.clone(), TARGET_LINES);
+    for texts in of_targets.iter().take(shown) {
+        page.wordings(Tone::Heading, "", texts.clone(), TARGET_LINES);
     }
     if shown < of_targets.len() {
         let others = plural((of_targets.len() - shown) as u64, "target");
-        page.line(format!(" {:<NAME$}and {others} more: --details", ""));
+        page.line(format!("and {others} more: --details"));
     }
 }
 

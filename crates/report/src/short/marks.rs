@@ -3,13 +3,12 @@
 
 use super::not_device;
 use crate::cells::is_bandwidth;
-use crate::figures::{self, fio_size};
+use crate::figures::{self, fio_size, rate_of};
 use crate::lasting;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::lasting::Lasting;
 use rdsk_analysis::metrics;
 use rdsk_model::CellRecord;
-use rdsk_units::count;
 
 /// Behind a figure that writing on does not keep up.
 const BURST: char = 'b';
@@ -167,17 +166,4 @@ fn brief(cell: &CellRecord) -> String {
         }
         _ => format!("sync {size}"),
     }
-}
-
-/// A rate as the cell's row has it.
-fn rate_of(cell: &CellRecord, bytes_per_s: f64) -> String {
-    rate(cell, bytes_per_s, bytes_per_s / cell.workload.block_bytes.max(1) as f64)
-}
-
-/// `2.35 GiB/s` of sequential I/O, `30.6k IOPS` of other.
-pub(super) fn rate(cell: &CellRecord, bytes_per_s: f64, ops_per_s: f64) -> String {
-    if is_bandwidth(cell) {
-        return figures::rate(bytes_per_s);
-    }
-    format!("{} IOPS", count(ops_per_s))
 }

@@ -138,13 +138,23 @@ fn by_weight(left: &Finding, right: &Finding) -> Ordering {
         .cmp(&topic(right))
         .then(is_stall(right).cmp(&is_stall(left)))
         .then(weight(right).total_cmp(&weight(left)))
+        // Of two reasons why figures are not the device's, the one of more of them.
+        .then(foreign_tests(right).cmp(&foreign_tests(left)))
 }
 
 /// How far off something is. A figure that is not the device's at all is off by any factor; other findings without a factor
 /// come after those that have one.
 fn weight(finding: &Finding) -> f64 {
-    let is_foreign = finding.stake() == Stake::Figure && finding.severity == Severity::Invalid;
-    factor(finding).unwrap_or(if is_foreign { f64::INFINITY } else { 1.0 })
+    factor(finding).unwrap_or(if is_foreign(finding) { f64::INFINITY } else { 1.0 })
+}
+
+fn is_foreign(finding: &Finding) -> bool {
+    finding.stake() == Stake::Figure && finding.severity == Severity::Invalid
+}
+
+/// How many tests have figures that are not the device's.
+fn foreign_tests(finding: &Finding) -> usize {
+    if is_foreign(finding) { finding.cells.len() } else { 0 }
 }
 
 fn factor(finding: &Finding) -> Option<f64> {
@@ -200,6 +210,18 @@ mod tests {
                 "not-finite"
             ]
         );
+    }
+
+    #[test]
+    fn what_limits_all_tests_comes_before_what_answers_a_single_one() {
+        let mut record = fixtures::run();
+        let of = |code: &str, tests: usize| {
+            let cells = (0..tests).map(|test| format!("headline/{test}")).collect();
+            Finding { cells, ..finding(code, Severity::Invalid, None) }
+        };
+        record.findings = vec![of("loop-backing-cached", 1), of("throttled", 3)];
+        let codes: Vec<&str> = ranked(&record).into_iter().map(|finding| finding.code.as_str()).collect();
+        assert_eq!(codes, ["throttled", "loop-backing-cached"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The figures of one cell of the headline as text: its rate with the margin, its marks and two percentiles. Each has its unit.
 
-use super::marks::{self, rate};
+use super::marks;
 use crate::cells::{is_wide, margin_of};
 use crate::figures::{MISSING, Unit};
 use crate::style::{Charset, ascii};
@@ -26,11 +26,10 @@ pub struct RateTexts {
 impl RateTexts {
     /// Those of a cell.
     pub fn of(analysis: &Analysis<'_>, cell: &CellRecord) -> Self {
-        let means = cell.result.bytes_per_s.zip(cell.result.ops_per_s);
         let percentiles = cell.result.latency_ns.as_ref();
         let time = |ns: Option<u64>| ns.map_or_else(|| MISSING.to_owned(), brief_time);
         Self {
-            rate: means.map_or_else(|| MISSING.into(), |(bytes, ops)| rate(cell, bytes.mean, ops.mean)),
+            rate: rdsk_analysis::words::mean_rate(cell).unwrap_or_else(|| MISSING.into()),
             margin: margin_of(cell).map_or_else(String::new, margin),
             marks: marks::of_cell(analysis, cell),
             p50: percentiles.map_or_else(String::new, |latency| time(latency.p50)),

@@ -58,7 +58,7 @@ fn draw_notes(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord], l
     }
     let measured = lasting::measured(analysis, cells, workload_label);
     if !measured.is_empty() {
-        page.wordings(Tone::Plain, lasting::LEAD, measured, 1);
+        page.wordings(Tone::Plain, lasting::LEAD, measured, 3);
     }
 }
 

@@ -90,7 +90,7 @@ fn of_several_targets() {
         fits(&page);
         assert!(page.contains(&format!("{count} targets; took ")), "{page}");
         let lead = if count > 2 { "/mnt/disk1 against /mnt/disk0: " } else { "" };
-        assert!(page.contains(&format!("\n targets {lead}No clear difference in ")), "{page}");
+        assert!(page.contains(&format!("\n{lead}No clear difference in ")), "{page}");
     }
     let three = short(&on_targets(3), Further::Nowhere, plain());
     assert!(three.contains("sync write"), "{three}");
@@ -114,6 +114,7 @@ fn several_targets_are_one_screen_at_40_columns() {
             assert!(page.lines().count() <= MAX_LINES, "{} lines:\n{page}", page.lines().count());
             assert!(page.lines().all(|line| line.width() <= 40), "{page}");
             assert!(charset == Charset::Unicode || (page.is_ascii() && page.contains("+/-1%")), "{page}");
+            insta::assert_snapshot!(format!("targets-{count}-40-{charset:?}"), page);
         }
     }
 }
@@ -280,6 +281,8 @@ fn the_last_line_names_what_shows_the_rest() {
     };
     let command = "rdsk show 01KAP3XM2C --history /srv/rdsk.db";
     assert_eq!(last(Further::By(command), 80), format!("Details: {command} --details"));
+    let kept = "Details: rdsk show 01KAP3XM2C --details    Page: rdsk report 01KAP3XM2C --open";
+    assert_eq!(last(Further::By("rdsk show 01KAP3XM2C"), 80), kept);
     assert_eq!(last(Further::By(command), 40), "Details: rdsk show RUN --details");
     assert_eq!(last(Further::Here, 80), "Details: the same command with --details");
     assert!(last(Further::Nowhere, 80).contains("--json FILE"));

@@ -5,6 +5,7 @@ use super::Limits;
 use crate::header::{measured_by, stack_text, took, write_cache};
 use crate::page::{Page, Tone};
 use crate::replaced::replaced;
+use rdsk_analysis::Analysis;
 use rdsk_model::{Record, Status, Target, TargetKind};
 use rdsk_units::Bytes;
 
@@ -13,7 +14,8 @@ const TARGET_LINES: usize = 3;
 /// Lines of an error, and of its hint.
 const ERROR_LINES: usize = 2;
 
-pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
+pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
+    let record: &Record = analysis;
     let lead = format!("{}  ", measured_by(record));
     let label = record.label.as_ref().map_or(String::new(), |label| format!("\"{label}\"; "));
     let took = took(record);
@@ -38,6 +40,7 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
         page.sentence(Tone::Plain, "  ", text);
     }
     draw_status(page, record);
+    super::answers::draw_targets(page, analysis, limits);
     page.blank();
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experim
         else {
             continue;
         };
-        page.sentence(Tone::Heading, "  ", format!("{this} against {base}, 95% interval over the rounds"));
+        page.sentence(Tone::Heading, "  ", format!("{this} against {base}, 95% interval over the repeats"));
         draw_one(page, &this, &base, &all);
         page.blank();
     }

@@ -232,7 +232,11 @@ fn draw_chart(page: &mut Page, grids: &[&Grid<'_>]) {
     let all = grids.iter().flat_map(|grid| grid.counts().into_iter().map(move |count| series(grid, count)));
     let all: Vec<Series> = all.filter(|series| !series.points.is_empty()).collect();
     page.blank();
-    chart::draw(page, &all, &Axes { unit: "MiB/s", along: "block size", at: &chart::size_of_log2 });
+    chart::draw(
+        page,
+        &all,
+        &Axes { top: chart::Top::Largest, unit: "MiB/s", along: "block size", at: &chart::size_of_log2 },
+    );
     page.blank();
 }
 

@@ -242,7 +242,11 @@ fn draw_sizes(page: &mut Page, result: &StripeResult) {
     };
     let all = [series(whole, |size| size.aligned_median_ns), series("others", |size| size.other_median_ns)];
     page.blank();
-    chart::draw(page, &all, &Axes { unit: "ms", along: "size", at: &chart::size_of_log2 });
+    chart::draw(
+        page,
+        &all,
+        &Axes { top: chart::Top::Largest, unit: "ms", along: "size", at: &chart::size_of_log2 },
+    );
 }
 
 fn millis(ns: f64) -> String {

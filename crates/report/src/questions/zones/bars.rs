@@ -5,11 +5,13 @@ use crate::cells::target_name;
 use crate::figures::{Unit, fio_size, rate};
 use crate::page::{Bar, Page, Tone};
 use rdsk_analysis::words::{nanos, times};
-use rdsk_analysis::zones::{Cause, Steps, TIGHT, Zone, Zones};
+use rdsk_analysis::zones::{Cause, MIN_FACTOR, Steps, TIGHT, Zone, Zones};
 use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Op};
 use rdsk_units::{Bytes, percent};
 
+/// Positions from which on a tenth of them is worth a figure.
+const MIN_POSITIONS: usize = 20;
 /// Bars of one target at most.
 const MAX_BARS: usize = 16;
 
@@ -30,7 +32,7 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, cells: &[(&CellReco
     }
 }
 
-/// `1.80x from start to end: 57.0 → 31.7 MiB/s (20M reads, QD1, 8 zones)`.
+/// `1.80x from start to end: 57.0 → 31.7 MiB/s (random 20M reads, QD1, 8 zones)`.
 pub(super) fn sentence(cell: &CellRecord, zones: &Zones) -> String {
     let asked = asked(cell);
     if zones.differ() {
@@ -48,34 +50,41 @@ pub(super) fn sentence(cell: &CellRecord, zones: &Zones) -> String {
         let unit = Unit::fit(&Unit::RATES, [fast.bytes_per_s, slow.bytes_per_s]);
         let rates =
             format!("{} → {} {}", unit.figure(fast.bytes_per_s), unit.figure(slow.bytes_per_s), unit.name);
+        // A single sweep has each position once: what moves a few of them moves the boundary.
+        let sweep = if zones.passes == 1 { ", a single sweep" } else { "" };
         return format!(
-            "{} {where_to}: {rates} ({asked}, {} zones)",
+            "{} {where_to}: {rates} ({asked}, {} zones{sweep})",
             times(zones.factor()),
             zones.zones.len()
         );
     }
     let positions = rdsk_analysis::words::plural(zones.positions.len() as u64, "position");
+    let rates = zones.outer_bytes_per_s.zip(zones.inner_bytes_per_s);
+    let ends =
+        rates.map(|(outer, inner)| format!("{} at the start, {} at the end", rate(outer), rate(inner)));
     if zones.passes == 0 || zones.positions.len() < 2 {
-        return format!("ran out of budget: no whole sweep, {positions} measured ({asked})");
+        let ends = ends.filter(|_| zones.positions.len() >= MIN_POSITIONS);
+        let ends = ends.map_or_else(String::new, |ends| format!(": {ends}"));
+        return format!("ran out of budget, {positions} measured{ends} ({asked})");
     }
-    let ends = zones.outer_bytes_per_s.zip(zones.inner_bytes_per_s);
-    let ends = ends.map_or_else(String::new, |(outer, inner)| {
-        format!(": {} at the start, {} at the end", rate(outer), rate(inner))
-    });
+    let ends = ends.map_or_else(String::new, |ends| format!(": {ends}"));
+    let is_level = rates.is_none_or(|(outer, inner)| outer.max(inner) < MIN_FACTOR * outer.min(inner));
     let what = match zones.steps {
         Steps::Untold => "steps that may be changes over time",
         Steps::Shared => "steps that may be other I/O",
         Steps::Shown | Steps::OfOnePass => "no zones, steps below 5%",
-        Steps::None => "same speed everywhere",
+        Steps::None if is_level => "same speed everywhere",
+        Steps::None => "no clear zones",
     };
     let spread = zones.scatter.map_or_else(String::new, |scatter| format!(", spread {}", percent(scatter)));
     format!("{what}{ends} ({asked}, {positions}{spread})")
 }
 
-/// `20M reads, QD1`.
+/// `random 20M reads, QD1`; a read behind the one before it is faster than one elsewhere.
 fn asked(cell: &CellRecord) -> String {
     let workload = &cell.workload;
-    format!("{} {}s, QD{}", fio_size(workload.block_bytes), workload.op, metrics::wanted_depth(workload))
+    let (pattern, size) = (workload.pattern, fio_size(workload.block_bytes));
+    format!("{pattern} {size} {}s, QD{}", workload.op, metrics::wanted_depth(workload))
 }
 
 fn bars(zones: &Zones) -> Vec<Bar> {

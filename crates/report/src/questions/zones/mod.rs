@@ -229,7 +229,8 @@ fn draw_curve(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Z
         .collect();
     page.blank();
     let at = |x: f64| if x > 0.0 { Bytes(whole(x)).approx() } else { "0".to_owned() };
-    let axes = Axes { unit: "MiB/s, median of each position", along: "position", at: &at };
+    let axes =
+        Axes { top: chart::Top::Most, unit: "MiB/s, median of each position", along: "position", at: &at };
     chart::draw(page, &series, &axes);
 }
 
