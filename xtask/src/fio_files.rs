@@ -338,7 +338,7 @@ fn draw(verdicts: &[Verdict]) -> Result<String> {
         "# Campaign `fio-files`\n\nMade by `cargo xtask campaign fio-files DIRECTORY --run` on {}: what becomes of job files of fio, \
          \
          and for those that run, how far the disk's log of rdsk differs from that of fio {}. Both programs ran the same copy of the file, \
-         with its jobs on one device, past the page cache, with sizes of at most 16 MiB, at most four clones of each job, no end by the clock, and norandommap where requests have several sizes. What is drawn may differ by more than 2 % where that is within chance at 0.1 %.\n\nMachine: {}.\n\n",
+         with its jobs on one device, past the page cache, with sizes of at most 16 MiB, at most four clones of each job, no end by the clock, and norandommap where requests have several sizes. What is drawn may differ by more than 2 % where that is within chance at 0.1 %. Requests that the kernel merged count as those that they were made of where all have one size: rdsk submits several at once, so that neighbours are merged more often than fio's.\n\nMachine: {}.\n\n",
         origin::now("+%F")?,
         fio_version(),
         origin::machine()
