@@ -30,6 +30,10 @@ pub fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Option<String>
     if let (Experiment::Dd, [copy]) = (experiment, &analysis.copies[..]) {
         return Some(printable(&questions::dd::sentence(analysis, copy)));
     }
+    if experiment == Experiment::Load {
+        return questions::load::sentence(analysis)
+            .map(|text| printable(&rdsk_analysis::words::sentence(&text)));
+    }
     let is_asked =
         Experiment::PLANNED.contains(&experiment) && cells::nothing_completed(analysis, experiment).is_none();
     let longest = is_asked.then(|| questions::answer(analysis, experiment).into_iter().next()).flatten();

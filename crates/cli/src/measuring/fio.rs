@@ -4,6 +4,7 @@
 use super::job_text::text_of;
 use crate::grammar::COMMON;
 use crate::usage::usage;
+use crate::value;
 use clap::Args;
 use rdsk_loads::{FioError, FioLoad, FioPlace, FioTarget, JobFile, Surroundings};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
@@ -15,7 +16,7 @@ use std::path::Path;
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct FioArgs {
     /// Run a job file of fio as it is, once; a TARGET replaces the one that it names
-    #[arg(long, value_name = "FILE", help_heading = COMMON)]
+    #[arg(long, value_name = "FILE", help_heading = COMMON, value_parser = value::text)]
     pub(super) fio: Option<String>,
     /// Show what is understood of the job file, as TOML that rdsk load takes, and run nothing
     #[arg(long, requires = "fio", help_heading = COMMON)]

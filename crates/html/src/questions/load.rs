@@ -5,11 +5,11 @@ use super::rows::{NamedCell, rows};
 use super::{Subject, percentiles};
 use crate::figure::{Axis, Drawing, Figure, Look, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::promise::{Promised, Step};
-use rdsk_model::{Experiment, JobResult, KindResult, LatencyWindow};
+use rdsk_model::{CellRecord, Experiment, JobResult, KindResult, LatencyWindow};
 use rdsk_report::{Unit, or_missing};
 
 pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
-    let mut jobs = rows(subjects, Experiment::Load, |cell| cell.id.clone());
+    let mut jobs = rows(subjects, Experiment::Load, label);
     jobs.retain(|row| rdsk_analysis::metrics::ran(row.cell));
     let searches: Vec<(&str, Promised)> = subjects
         .iter()
@@ -22,6 +22,16 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     }
     figures.extend(percentiles::figure("load-latency", "Latency by percentile", &jobs));
     figures
+}
+
+/// What a load is: the rate that it was offered while the highest one was looked for, else its number.
+fn label(cell: &CellRecord) -> String {
+    match cell.workload.jobs.as_slice() {
+        [job] if cell.id.split('/').count() > 2 => {
+            job.offered_per_s().map_or_else(|| cell.id.clone(), |rate| format!("{rate:.0}/s offered"))
+        }
+        _ => cell.id.clone(),
+    }
 }
 
 /// Latencies of each kind of request over the time of its job; `None` where no window has a median.

@@ -1,29 +1,31 @@
 //! The page of a load: what each of its jobs reached, with the latencies of its reads, writes and flushes; and, where it was asked whether
 //! a need is met, the answer first.
 
+mod need;
+
 use crate::cells;
 use crate::page::{Page, Tone};
 use crate::spark;
-use rdsk_analysis::need::{self, Judged, Outcome};
 use rdsk_analysis::promise::{Promised, Step};
 use rdsk_analysis::steady::{Course, Measure};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{
-    Arrivals, CellRecord, Experiment, JobResult, KindResult, LoadJob, Need, OffsetRule, Requests, Statistic,
-    Subject, Threshold, VerdictCode,
+    Arrivals, CellRecord, Experiment, JobResult, KindResult, LoadJob, OffsetRule, Requests, VerdictCode,
 };
-use rdsk_units::{Bytes, Nanos, count, grouped, percent};
+use rdsk_units::{Bytes, Nanos, count, grouped};
 
 /// Width of a curve in columns.
 const CURVE_WIDTH: usize = 24;
 /// From this size on, what requests move matters more than how many there are.
 const LARGE_BYTES: f64 = 65_536.0;
+/// Jobs that a sentence names.
+const MAX_JOBS: usize = 4;
 /// A curve of fewer points shows nothing.
 const MIN_CURVE: usize = 4;
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     if let Some(need) = &analysis.need {
-        draw_need(page, analysis, need);
+        need::draw(page, analysis, need);
     }
     if let Some(promised) = Promised::of(analysis) {
         draw_promise(page, analysis, &promised);
@@ -34,13 +36,38 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     }
 }
 
-/// The highest rate at which a promise holds, and the rates that were tried.
-fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
-    page.blank();
+/// What decides, in a sentence: the answer to a need, the rate that keeps a promise, or what each job reached.
+pub(crate) fn sentence(analysis: &Analysis<'_>) -> Option<String> {
+    if let Some(need) = &analysis.need {
+        return need::sentence(analysis, need);
+    }
+    if let Some(promised) = Promised::of(analysis) {
+        return Some(promise_sentence(&promised));
+    }
+    let of_job = |job: &JobResult| {
+        let seconds = job.elapsed_ns.max(1) as f64 / 1e9;
+        let kinds = [("reads", &job.reads), ("writes", &job.writes), ("flushes", &job.flushes)];
+        let kind = |(word, kind): (&str, &Option<KindResult>)| {
+            let kind = kind.as_ref()?;
+            let p99 = kind
+                .latency_ns
+                .p99
+                .map_or(String::new(), |ns| format!(" with a p99 of {}", words::nanos(ns)));
+            Some(format!("{}/s {word}{p99}", count(kind.ops as f64 / seconds)))
+        };
+        let kinds: Vec<String> = kinds.into_iter().filter_map(kind).collect();
+        format!("{}: {}", job.name, kinds.join(", "))
+    };
+    let jobs = cells::of(analysis, Experiment::Load).flat_map(|cell| &cell.result.jobs).map(of_job);
+    let jobs: Vec<String> = jobs.take(MAX_JOBS).collect();
+    (!jobs.is_empty()).then(|| jobs.join("; "))
+}
+
+fn promise_sentence(promised: &Promised) -> String {
     let (name, most) = (promised.promise.name(), Nanos(promised.promise.at_most_ns));
     let closed =
         promised.closed_per_s.map_or(String::new(), |rate| format!("closed-loop maximum {}/s", count(rate)));
-    let text = match (promised.best_per_s(), promised.limit_per_s()) {
+    match (promised.best_per_s(), promised.limit_per_s()) {
         (Some(best), Some(limit)) => {
             format!(
                 "{}/s is the most with {name} ≤ {most} (open loop; limit {}/s, {closed})",
@@ -52,8 +79,14 @@ fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
             format!("{name} ≤ {most} holds at {}/s, the most that was tried ({closed})", count(best))
         }
         (None, _) => format!("{name} ≤ {most} holds at no rate that was tried ({closed})"),
-    };
-    page.sentence(Tone::Heading, "", text);
+    }
+}
+
+/// The highest rate at which a promise holds, and the rates that were tried.
+fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
+    page.blank();
+    let name = promised.promise.name();
+    page.sentence(Tone::Heading, "", promise_sentence(promised));
     let time = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), words::nanos);
     let row = |step: &Step| {
         vec![
@@ -73,121 +106,12 @@ fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
             asked(&LoadJob { rate: None, ..job.clone() }).replace(", closed loop", ""),
         );
     }
-    page.line("  Latencies count from the arrival of a request, which may wait before it is sent.");
+    let counted = "Latencies count from the arrival of a request, which may wait before it is sent.";
+    page.sentence(Tone::Plain, "  ", counted);
     let is_not_the_devices =
         |cell: &&CellRecord| cell.verdict.as_ref().is_some_and(|verdict| verdict.code != VerdictCode::Device);
     if let Some(cell) = cells::of(analysis, Experiment::Load).find(is_not_the_devices) {
         draw_verdict(page, cell);
-    }
-}
-
-/// The answer to a need, threshold by threshold.
-fn draw_need(page: &mut Page, analysis: &Analysis<'_>, need: &Need) {
-    let judged = need::judge(analysis);
-    page.blank();
-    let outcome = need::outcome(&judged);
-    let tone = match outcome {
-        Outcome::Pass => Tone::Plain,
-        Outcome::Unsure => Tone::Warning,
-        Outcome::Fail => Tone::Error,
-    };
-    page.sentence(tone, format!("{} ", outcome.as_str()), format!("{}: {}", need.name, need.title));
-    let shared = shared_doubt(&judged).map(str::to_owned);
-    for mut judged in judged {
-        if shared.is_some() {
-            judged.doubt = None;
-        }
-        page.sentence(Tone::Plain, format!("  {:<7} ", judged.outcome.as_str()), answer(need, &judged));
-    }
-    if let Some(doubt) = shared {
-        page.sentence(Tone::Plain, "  Of all of these: ", doubt);
-    }
-    let ours = if need.job_is_ours { "; the job is rdsk's choice" } else { "" };
-    page.sentence(Tone::Plain, "  Source ", format!("({}{ours}): {}", need.strength, need.source));
-    page.sentence(Tone::Plain, "  Note: ", need.remark.clone());
-}
-
-/// What makes every one of several thresholds unsure.
-fn shared_doubt<'a>(judged: &'a [Judged<'_>]) -> Option<&'a str> {
-    let (first, others) = judged.split_first()?;
-    let is_shared = !others.is_empty() && others.iter().all(|judged| judged.doubt == first.doubt);
-    first.doubt.as_deref().filter(|_| is_shared)
-}
-
-/// One threshold, its figure and what it rests on.
-pub(crate) fn answer(need: &Need, judged: &Judged<'_>) -> String {
-    let Threshold { statistic, of, job, .. } = judged.threshold;
-    let name = match judged.threshold.statistic {
-        Statistic::ShareOver => {
-            let over = judged.threshold.over_ns.map_or(String::new(), |ns| Nanos(ns).to_string());
-            format!("share of {} above {over}", subject(judged, *of))
-        }
-        Statistic::OpsPerS => format!("{} per second", subject(judged, *of)),
-        Statistic::LowestBytesPerS => {
-            format!("bandwidth of {} in the worst tenth of the time", subject(judged, *of))
-        }
-        Statistic::BytesPerS => format!("bandwidth of {}", subject(judged, *of)),
-        Statistic::Max => format!("longest of the {}", subject(judged, *of)),
-        Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 => {
-            format!("{statistic} of {}", subject(judged, *of))
-        }
-    };
-    let mark = match (judged.threshold.at_most, judged.threshold.at_least) {
-        (Some(most), _) => format!("≤ {}", published(*statistic, most)),
-        (None, Some(least)) => format!("≥ {}", published(*statistic, least)),
-        (None, None) => String::new(),
-    };
-    let mut text = format!("{name} {mark} ({job})");
-    if let Some(figure) = &judged.figure {
-        text.push_str(&format!(": {}", amount(*statistic, figure.value)));
-        if let (Some(low), Some(high)) = (figure.low, figure.high) {
-            text.push_str(&format!(" ({}–{})", amount(*statistic, low), amount(*statistic, high)));
-        }
-        text.push_str(&format!(", {} {of}", grouped(figure.ops)));
-        if let Some(requests) =
-            judged.job.and_then(|job| job.writes.as_ref()).filter(|_| *of != Subject::Reads)
-        {
-            text.push_str(&format!(" of {}", sizes(requests)));
-        }
-    }
-    if let Some(doubt) = &judged.doubt {
-        text.push_str(&format!("; {doubt}"));
-    }
-    if let Some(factor) = judged.longer {
-        let factor = format!("{factor:.0}");
-        text.push_str(&format!(
-            "; {factor} times the --budget would settle it: rdsk check {} --budget",
-            need.name
-        ));
-    }
-    text
-}
-
-fn subject(judged: &Judged<'_>, of: Subject) -> String {
-    match (of, judged.job.and_then(|job| job.flush)) {
-        (Subject::Flushes, Some(flush)) => format!("{} calls", flush.call),
-        _ => of.to_string(),
-    }
-}
-
-/// A threshold in the units of those who published it: a bandwidth of whole megabytes as such.
-fn published(statistic: Statistic, value: f64) -> String {
-    let is_bandwidth = matches!(statistic, Statistic::BytesPerS | Statistic::LowestBytesPerS);
-    if is_bandwidth && value % 1e5 == 0.0 {
-        return format!("{} MB/s ({})", value / 1e6, words::rate(value));
-    }
-    amount(statistic, value)
-}
-
-/// A value of a statistic with its unit.
-fn amount(statistic: Statistic, value: f64) -> String {
-    match statistic {
-        Statistic::OpsPerS => format!("{}/s", count(value)),
-        Statistic::BytesPerS | Statistic::LowestBytesPerS => words::rate(value),
-        Statistic::ShareOver => percent(value),
-        Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 | Statistic::Max => {
-            words::mean_nanos(value)
-        }
     }
 }
 

@@ -5,7 +5,7 @@ mod align;
 pub(crate) mod dd;
 mod fio;
 pub(crate) mod headline;
-mod load;
+pub(crate) mod load;
 mod paths;
 mod scale;
 mod stream;

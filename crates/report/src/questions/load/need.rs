@@ -1,0 +1,126 @@
+//! The answer to a need: PASS, FAIL or UNSURE for each threshold, with the figure, its interval and what would settle it.
+
+use super::sizes;
+use crate::page::{Page, Tone};
+use rdsk_analysis::need::{Judged, Outcome, judge, outcome as outcome_of};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{Need, Statistic, Subject, Threshold};
+use rdsk_units::{Nanos, count, grouped, percent};
+
+/// The answer to a need, threshold by threshold.
+pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, need: &Need) {
+    let judged = judge(analysis);
+    page.blank();
+    let outcome = outcome_of(&judged);
+    let tone = match outcome {
+        Outcome::Pass => Tone::Plain,
+        Outcome::Unsure => Tone::Warning,
+        Outcome::Fail => Tone::Error,
+    };
+    page.sentence(tone, format!("{} ", outcome.as_str()), format!("{}: {}", need.name, need.title));
+    let shared = shared_doubt(&judged).map(str::to_owned);
+    for mut judged in judged {
+        if shared.is_some() {
+            judged.doubt = None;
+        }
+        page.sentence(Tone::Plain, format!("  {:<7} ", judged.outcome.as_str()), answer(need, &judged));
+    }
+    if let Some(doubt) = shared {
+        page.sentence(Tone::Plain, "  Of all of these: ", doubt);
+    }
+    let ours = if need.job_is_ours { "; the job is rdsk's choice" } else { "" };
+    page.sentence(Tone::Plain, "  Source ", format!("({}{ours}): {}", need.strength, need.source));
+    page.sentence(Tone::Plain, "  Note: ", need.remark.clone());
+}
+
+/// What makes every one of several thresholds unsure.
+fn shared_doubt<'a>(judged: &'a [Judged<'_>]) -> Option<&'a str> {
+    let (first, others) = judged.split_first()?;
+    let is_shared = !others.is_empty() && others.iter().all(|judged| judged.doubt == first.doubt);
+    first.doubt.as_deref().filter(|_| is_shared)
+}
+
+/// One threshold, its figure and what it rests on.
+fn answer(need: &Need, judged: &Judged<'_>) -> String {
+    let Threshold { statistic, of, job, .. } = judged.threshold;
+    let name = match judged.threshold.statistic {
+        Statistic::ShareOver => {
+            let over = judged.threshold.over_ns.map_or(String::new(), |ns| Nanos(ns).to_string());
+            format!("share of {} above {over}", subject(judged, *of))
+        }
+        Statistic::OpsPerS => format!("{} per second", subject(judged, *of)),
+        Statistic::LowestBytesPerS => {
+            format!("bandwidth of {} in the worst tenth of the time", subject(judged, *of))
+        }
+        Statistic::BytesPerS => format!("bandwidth of {}", subject(judged, *of)),
+        Statistic::Max => format!("longest of the {}", subject(judged, *of)),
+        Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 => {
+            format!("{statistic} of {}", subject(judged, *of))
+        }
+    };
+    let mark = match (judged.threshold.at_most, judged.threshold.at_least) {
+        (Some(most), _) => format!("≤ {}", published(*statistic, most)),
+        (None, Some(least)) => format!("≥ {}", published(*statistic, least)),
+        (None, None) => String::new(),
+    };
+    let mut text = format!("{name} {mark} ({job})");
+    if let Some(figure) = &judged.figure {
+        text.push_str(&format!(": {}", amount(*statistic, figure.value)));
+        if let (Some(low), Some(high)) = (figure.low, figure.high) {
+            text.push_str(&format!(" ({}–{})", amount(*statistic, low), amount(*statistic, high)));
+        }
+        text.push_str(&format!(", {} {of}", grouped(figure.ops)));
+        if let Some(requests) =
+            judged.job.and_then(|job| job.writes.as_ref()).filter(|_| *of != Subject::Reads)
+        {
+            text.push_str(&format!(" of {}", sizes(requests)));
+        }
+    }
+    if let Some(doubt) = &judged.doubt {
+        text.push_str(&format!("; {doubt}"));
+    }
+    if let Some(factor) = judged.longer {
+        let factor = format!("{factor:.0}");
+        text.push_str(&format!(
+            "; {factor} times the --budget would settle it: rdsk check {} --budget",
+            need.name
+        ));
+    }
+    text
+}
+
+fn subject(judged: &Judged<'_>, of: Subject) -> String {
+    match (of, judged.job.and_then(|job| job.flush)) {
+        (Subject::Flushes, Some(flush)) => format!("{} calls", flush.call),
+        _ => of.to_string(),
+    }
+}
+
+/// A threshold in the units of those who published it: a bandwidth of whole megabytes as such.
+fn published(statistic: Statistic, value: f64) -> String {
+    let is_bandwidth = matches!(statistic, Statistic::BytesPerS | Statistic::LowestBytesPerS);
+    if is_bandwidth && value % 1e5 == 0.0 {
+        return format!("{} MB/s ({})", value / 1e6, words::rate(value));
+    }
+    amount(statistic, value)
+}
+
+/// A value of a statistic with its unit.
+fn amount(statistic: Statistic, value: f64) -> String {
+    match statistic {
+        Statistic::OpsPerS => format!("{}/s", count(value)),
+        Statistic::BytesPerS | Statistic::LowestBytesPerS => words::rate(value),
+        Statistic::ShareOver => percent(value),
+        Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 | Statistic::Max => {
+            words::mean_nanos(value)
+        }
+    }
+}
+
+/// The answer in a sentence, with the threshold that decides.
+pub(super) fn sentence(analysis: &Analysis<'_>, need: &Need) -> Option<String> {
+    let judged = judge(analysis);
+    let outcome = outcome_of(&judged);
+    let decides = judged.iter().find(|judged| judged.outcome == outcome)?;
+    Some(format!("{}: {}: {}", outcome.as_str(), need.title, answer(need, decides)))
+}
