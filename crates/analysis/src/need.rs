@@ -88,7 +88,7 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
         return Judged { job, ..unsure(format!("it was not measured: {}", cell.result.why)) };
     };
     let by_figure = by_figure(threshold, &figure);
-    let doubts = doubts(record, need, threshold, cell, result);
+    let doubts = doubts(record, need, threshold, cell, (result, &figure));
     let (outcome, doubt) = match by_figure {
         Outcome::Pass => match doubts.of_pass {
             Some(doubt) => (Outcome::Unsure, Some(doubt)),
@@ -103,7 +103,8 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
         },
         Outcome::Unsure => (Outcome::Unsure, Some(why_unsure(threshold, &figure, result))),
     };
-    let is_steady = unsteady(threshold, result).is_none();
+    let course = Course::of(result).filter(|course| course.measure == Measure::Rate);
+    let is_steady = course.is_none_or(|course| course.steady_from == Some(0));
     let longer = (by_figure == Outcome::Unsure && is_steady).then(|| longer(threshold, &figure)).flatten();
     Judged { threshold, job, figure: Some(figure), outcome, doubt, longer }
 }

@@ -77,6 +77,9 @@ pub fn holds(cell: &CellRecord, unsent: u64, promise: Promise) -> bool {
     let latency = cell.result.latency_ns.as_ref();
     let histogram = latency.and_then(|latency| Histogram::from_base64(latency.histogram.as_deref()?).ok());
     let Some(histogram) = histogram.filter(|histogram| histogram.count() > 0) else { return false };
+    if !Histogram::has_enough(histogram.count(), promise.percent / 100.0) {
+        return false;
+    }
     let arrived = (histogram.count() + unsent) as f64;
     histogram.count_up_to(promise.at_most_ns) as f64 >= promise.percent / 100.0 * arrived
 }

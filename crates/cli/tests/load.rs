@@ -205,6 +205,66 @@ fn a_rate_of_one_in_ten_seconds_keeps_the_budget() {
     assert!(!codes(&open).contains("queue-depth"), "{}", codes(&open));
 }
 
+/// What a job did, by the words of its load.
+fn job_of(words: &str, budget: &str) -> Value {
+    let file = file_of(words);
+    let line = format!("load {} sim:ssd-slc --budget {budget}", file.path().display());
+    document(&line, 0)["cells"][0]["result"]["jobs"][0].clone()
+}
+
+#[test]
+fn a_rate_counts_over_the_time_in_which_it_was_offered_and_a_job_that_is_done_owes_nothing() {
+    // Some 6 arrivals of which the last lies long before the end: no more per second than were offered.
+    let rare = document("load sim:ssd-slc --rate 0.7 --arrivals constant --budget 12s", 0);
+    let job = &rare["cells"][0]["result"]["jobs"][0];
+    let per_s = figure(job, "/reads/ops") / figure(job, "/elapsed_ns") * 1e9;
+    assert!((0.5..=0.75).contains(&per_s), "{per_s}: {job}");
+    let done =
+        job_of("[[job]]\nname = \"a\"\nrate = \"100k\"\nbytes = \"1M\"\n[[job]]\nname = \"b\"\n", "3s");
+    assert_eq!(figure(&done, "/rate/unsent"), 0.0, "{done}");
+    let visits = figure(&done, "/reads/ops") / 256.0;
+    assert!(visits >= 1.0 && visits.fract() == 0.0, "{done}");
+    assert!(figure(&done, "/elapsed_ns") < visits * 0.1e9, "{done}");
+    // A mix of which nothing is written is no load that writes.
+    let reads = document("load sim:ssd-slc --rw randrw --mix 100 --budget 2s", 0);
+    assert_eq!(reads["cells"][0]["workload"]["op"], "read");
+    assert!(reads["cells"][0]["workload"]["jobs"][0]["writes"].is_null());
+}
+
+/// What looks good enough and is not: one line each, with what the page says of it.
+#[test]
+fn a_figure_that_says_too_little_is_unsure() {
+    let job = "title = \"t\"\nsource = \"s\"\nstrength = \"own\"\n[[job]]\nname = \"j\"\n";
+    let threshold = |rest: &str| format!("[[threshold]]\njob = \"j\"\nof = \"reads\"\n{rest}\n");
+    let share = threshold("statistic = \"share-over\"\nover = \"1s\"\nat-most = \"0.1%\"");
+    for (need, words) in [
+        (format!("{job}rate = \"5\"\n{share}"), "requests are too few to show it: it takes 3000"),
+        (format!("{job}rate = \"1\"\n{}", threshold("statistic = \"max\"\nat-most = \"1s\"")), "it takes 20"),
+    ] {
+        let file = file_of(&need);
+        let path = file.path().to_str().unwrap();
+        let run = rdsk(["check", path, "sim:ssd-slc", "--budget", "12s", "--no-history", "-q"]);
+        let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(run.status_code == Some(5) && text.contains(words), "{words}: {}", run.stdout);
+    }
+    // Without a number of commits there is no mark, and Ceph and SAP have none that is enough.
+    for line in
+        ["check postgres sim:tms-ramsan", "check ceph-osd-ssd sim:tms-ramsan", "check hana sim:ssd-slc"]
+    {
+        document(&format!("{line} --budget 4s"), 5);
+    }
+    document("check postgres --commits 100 sim:tms-ramsan --budget 4s", 0);
+    // The fast part of the flash is full after 8 GiB, which is more than the class asks to be written.
+    document("check sd-v90 sim:ssd-slc --budget 5s", 5);
+    // A percentile of so few requests is none.
+    let few = rdsk("load sim:linux-disk --p99 100ms --budget 3s --no-history -q".split(' '));
+    assert!(few.stdout.contains("too few requests for a p99"), "{}", few.stdout);
+    let cached = rdsk(
+        "load sim:ssd-slc --rw randwrite --path buffered --p99 5ms --budget 5s --no-history -q".split(' '),
+    );
+    assert!(cached.stdout.contains("page-cache: "), "{}", cached.stdout);
+}
+
 #[test]
 fn a_need_is_met_or_not_and_the_exit_code_says_so() {
     let slow = document("check etcd sim:freebsd-bigfoot --budget 60s", 1);
@@ -217,13 +277,13 @@ fn a_need_is_met_or_not_and_the_exit_code_says_so() {
     document("check dashcam sim:ssd-slc --budget 5s", 5);
     // 3 GiB fit into the fast part of the flash, which has 8, and say nothing of what lasts: the worst tenth of 14 GiB does.
     document("check sd-v30 sim:ssd-slc --budget 3s", 5);
-    let lasting = document("check sd-v30 sim:ssd-slc --budget 30s", 0);
+    let lasting = document("check sd-v30 sim:ssd-slc --budget 90s", 0);
     let writes = &lasting["cells"][0]["result"]["jobs"][0]["writes"];
     let mean =
         figure(writes, "/bytes") / figure(&lasting["cells"][0]["result"]["jobs"][0], "/elapsed_ns") * 1e9;
     let lasting: rdsk_model::Record = serde_json::from_value(lasting).unwrap();
     let worst = rdsk_analysis::need::judge(&lasting)[0].figure.unwrap().value;
-    assert!(worst < 0.6 * mean && worst > 0.5 * mean, "{worst} B/s of {mean}");
+    assert!(worst < 0.9 * mean && worst > 0.7 * mean, "{worst} B/s of {mean}");
     let page = rdsk(["check", "dashcam", "sim:ssd-slc", "--budget", "5s", "--no-history", "-q"]);
     let text = page.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("UNSURE dashcam") && text.contains("it could only have failed"), "{}", page.stdout);
@@ -272,6 +332,11 @@ fn memory_is_refused_and_what_means_nothing_is_a_usage_error() {
         ("load sim:ssd-slc --mix 70", "--mix: needs reads and writes"),
         ("load sim:ssd-slc --rate 5k --p99 1ms", "--rate conflicts with --p99"),
         ("load ./nowhere.toml", "cannot read ./nowhere.toml"),
+        ("load sim:ssd-slc --rate 1000000000000", "a rate that is not between"),
+        ("load sim:ssd-slc --distribution normal:1000000000000", "a deviation that is not between"),
+        ("load sim:ssd-slc --mix 101", "--mix: is a percentage"),
+        ("check etcd sim:ssd-slc sim:linux-disk", "on one target"),
+        ("load sim:ssd-slc sim:linux-disk --p99 1ms", "on one target"),
     ] {
         let run = rdsk(line.split(' '));
         assert_eq!(run.status_code, Some(2), "{line}: {}{}", run.stdout, run.stderr);

@@ -184,6 +184,7 @@ fn jobs_and_needs_have_series_of_their_own() {
         strength: Strength::Own,
         job_is_ours: false,
         remark: String::new(),
+        only_fails: String::new(),
         lasts_ns: 0,
         outlasts_bytes: 0,
         // The longest flush takes 14.4 ms, and no range of the p99 is known.

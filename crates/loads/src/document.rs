@@ -44,6 +44,8 @@ struct NeedText {
     #[serde(default)]
     remark: String,
     #[serde(default)]
+    only_fails: String,
+    #[serde(default)]
     lasts: Option<String>,
     #[serde(default)]
     outlasts: Option<String>,
@@ -106,6 +108,7 @@ pub fn need(name: &str, text: &str) -> Result<NeedDocument, LoadError> {
         strength: text.strength,
         job_is_ours: text.job_is_ours,
         remark: text.remark,
+        only_fails: text.only_fails,
         lasts_ns: time("lasts", &text.lasts)?,
         outlasts_bytes: size("outlasts", &text.outlasts)?,
         thresholds,

@@ -89,6 +89,9 @@ impl JobWords {
             (None, _) => 0,
             (Some(_), Some(_)) => self.mix.unwrap_or(50),
         };
+        if self.mix.is_some_and(|mix| mix > 100) {
+            return Err(value("mix", "is a percentage of reads from 0 to 100"));
+        }
         if self.mix.is_some() && (reads.is_none() || writes.is_none()) {
             return Err(value("mix", "needs reads and writes, such as rw = \"randrw\""));
         }
@@ -127,7 +130,7 @@ impl JobWords {
             ..LoadJob::random_reads(name.clone(), 0)
         };
         job.check().map_err(|why| LoadError::Job { job: name, why })?;
-        Ok(job)
+        Ok(job.without_empty_side())
     }
 
     fn flush(&self) -> Result<Option<Flush>, LoadError> {

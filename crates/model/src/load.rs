@@ -25,6 +25,9 @@ words!(
     }
 );
 
+/// The highest rate of a stream: ten times what any loop issues.
+const MAX_PER_S: f64 = 1e7;
+
 /// Requests of one size, or of all multiples of a step between two sizes with the same probability.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -229,6 +232,18 @@ impl LoadJob {
         self.rate.map(|rate| rate.per_s * f64::from(self.streams))
     }
 
+    /// The job without the direction that has none of its requests.
+    #[must_use]
+    pub fn without_empty_side(mut self) -> Self {
+        if self.read_percent == 100 && self.reads.is_some() {
+            self.writes = None;
+            (self.flush, self.dsync, self.fresh_space) = (None, false, false);
+        } else if self.read_percent == 0 && self.writes.is_some() {
+            self.reads = None;
+        }
+        self
+    }
+
     /// Whether it has as many requests in flight as it may, all the time: its depth is no limit of a rate, and it neither flushes nor rests.
     pub fn keeps_its_depth(&self) -> bool {
         let is_whole = self.max_bytes.is_none() && self.lasts_ns.is_none() && self.delay_ns == 0;
@@ -258,9 +273,11 @@ impl LoadJob {
             return Err("has a block size without requests".into());
         }
         if let Some(rate) = self.rate
-            && !(rate.per_s > 0.0 && rate.per_s.is_finite())
+            && !(rate.per_s > 0.0 && rate.per_s <= MAX_PER_S)
         {
-            return Err("has a rate of 0".into());
+            return Err(format!(
+                "has a rate that is not between 0 and {MAX_PER_S:e} requests per second of a stream"
+            ));
         }
         if self.flush.is_some_and(|flush| flush.every == 0) {
             return Err("flushes after 0 writes".into());
@@ -286,8 +303,12 @@ fn check_offsets(rule: &OffsetRule) -> Result<(), String> {
         OffsetRule::Zipf { .. } => Err("has a Zipf exponent that is not positive".into()),
         OffsetRule::Pareto { skew } if positive(*skew) && *skew < 0.5 => Ok(()),
         OffsetRule::Pareto { .. } => Err("has a Pareto skew that is not between 0 and 0.5".into()),
-        OffsetRule::Normal { deviation_percent } if positive(*deviation_percent) => Ok(()),
-        OffsetRule::Normal { .. } => Err("has a deviation that is not positive".into()),
+        OffsetRule::Normal { deviation_percent }
+            if positive(*deviation_percent) && *deviation_percent <= 100.0 =>
+        {
+            Ok(())
+        }
+        OffsetRule::Normal { .. } => Err("has a deviation that is not between 0 and 100% of the span".into()),
         OffsetRule::Zoned { zones } => {
             let sum = |part: fn(&Zone) -> f64| zones.iter().map(part).sum::<f64>();
             let is_whole = |sum: f64| (sum - 100.0).abs() < 0.01;
@@ -407,6 +428,12 @@ mod tests {
         };
         assert_eq!(zones(&[(90.0, 10.0), (10.0, 90.0)]).check(), Ok(()));
         says(zones(&[(90.0, 10.0), (20.0, 90.0)]), "100%");
+        says(
+            writes(vec![BlockShare::fixed(512)], OffsetRule::Normal { deviation_percent: 1e12 }),
+            "deviation",
+        );
+        let fast = Some(Rate { per_s: 1e12, arrivals: Arrivals::Constant });
+        says(LoadJob { rate: fast, ..LoadJob::random_reads("r", 4096) }, "a rate that is not between");
         says(writes(vec![BlockShare::fixed(512)], OffsetRule::Pareto { skew: 0.5 }), "skew");
     }
 

@@ -100,6 +100,8 @@ pub struct Need {
     pub lasts_ns: u64,
     /// Bytes that have to be written before a rate counts as lasting; 0 where a burst counts.
     pub outlasts_bytes: u64,
+    /// Why a figure on the good side of every threshold is not enough, as a sentence without its end; empty where it is.
+    pub only_fails: String,
     /// All of them have to be met.
     pub thresholds: Vec<Threshold>,
 }

@@ -1,7 +1,14 @@
 //! What speaks against the figure of a threshold: it is not the device's, a power cut may lose what was flushed, or the test was too short
 //! for what the need is about.
 
-use rdsk_model::{CellRecord, JobResult, Need, Record, Threshold, VerdictCode};
+use super::figure::{Figure, is_about_lasting};
+use crate::steady::Course;
+use rdsk_model::{CellRecord, JobResult, Need, Record, Statistic, Threshold, VerdictCode};
+
+/// Requests of which the longest is worth a word.
+const FEW: u64 = 20;
+/// What the fast part of a flash drive or the cache of an array holds at most.
+const LARGEST_BURST_BYTES: u64 = 64 << 30;
 
 /// What speaks against a figure, whatever it is.
 pub(super) struct Doubts {
@@ -14,7 +21,7 @@ pub(super) fn doubts(
     need: &Need,
     threshold: &Threshold,
     cell: &CellRecord,
-    result: &JobResult,
+    (result, figure): (&JobResult, &Figure),
 ) -> Doubts {
     let verdict = cell.verdict.as_ref();
     let text = verdict.map(|verdict| verdict.text.clone()).unwrap_or_default();
@@ -32,15 +39,20 @@ pub(super) fn doubts(
     };
     let of_pass = by_verdict
         .0
+        .or_else(|| memory_doubt(record))
         .or_else(|| flush_doubt(record, threshold, cell))
+        .or_else(|| space_doubt(record, threshold, cell))
+        .or_else(|| rare_doubt(threshold, figure))
+        .or_else(|| unsteady_doubt(need, threshold, result))
         .or_else(|| length_doubt(need, result))
-        .or_else(|| burst_doubt(need, threshold, cell, result))
-        .or_else(|| unsent_doubt(result));
+        .or_else(|| burst_doubt(record, need, threshold, cell, result))
+        .or_else(|| unsent_doubt(result))
+        .or_else(|| (!need.only_fails.is_empty()).then(|| need.only_fails.clone()));
     Doubts { of_pass, of_fail: by_verdict.1 }
 }
 
 /// Findings that say that a flush does not do what it promises.
-const LYING: [&str; 3] = ["durable-not-flushed", "faster-than-rotation", "memory-device"];
+const LYING: [&str; 2] = ["durable-not-flushed", "faster-than-rotation"];
 
 fn flush_doubt(record: &Record, threshold: &Threshold, cell: &CellRecord) -> Option<String> {
     let job = cell.workload.jobs.iter().find(|job| job.name == threshold.job)?;
@@ -51,6 +63,60 @@ fn flush_doubt(record: &Record, threshold: &Threshold, cell: &CellRecord) -> Opt
     lies.map(|finding| format!("a power cut may lose what was flushed ({})", finding.code))
 }
 
+fn memory_doubt(record: &Record) -> Option<String> {
+    let finds = |finding: &rdsk_model::Finding| finding.code == "memory-device";
+    let is_zram = |target: &rdsk_model::Target| {
+        target
+            .device
+            .iter()
+            .any(|device| ["zram", "ram", "null_blk"].contains(&device.kind.as_deref().unwrap_or_default()))
+    };
+    let is_memory = record.findings.iter().any(finds) || record.targets.iter().any(is_zram);
+    is_memory.then(|| "the device keeps its data in memory".into())
+}
+
+fn space_doubt(record: &Record, threshold: &Threshold, cell: &CellRecord) -> Option<String> {
+    let job = cell.workload.jobs.iter().find(|job| job.name == threshold.job)?;
+    let is_ours = |index: &u32| {
+        record.targets.iter().any(|target| {
+            target.index == *index && (target.made_by_rdsk || target.kind == rdsk_model::TargetKind::Sim)
+        })
+    };
+    let is_missing = job.fresh_space && !cell.workload.targets.iter().all(is_ours);
+    is_missing.then(|| {
+        "its writes went over blocks that were there, and not into new space: name a directory".into()
+    })
+}
+
+/// That nothing worse was seen of an extreme, or of a share above a limit, says little of few requests.
+fn rare_doubt(threshold: &Threshold, figure: &Figure) -> Option<String> {
+    let needed = match threshold.statistic {
+        Statistic::Max => FEW,
+        // Three times as many as one beyond the share needs: none of them is then 95% sure.
+        Statistic::ShareOver => {
+            let share = threshold.at_most.filter(|share| *share > 0.0)?;
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a number of requests"
+            )]
+            let needed = (3.0 / share).ceil() as u64;
+            needed
+        }
+        _ => return None,
+    };
+    (figure.ops < needed)
+        .then(|| format!("{} requests are too few to show it: it takes {needed}", figure.ops))
+}
+
+/// A mean that a fast beginning makes better says little of what follows.
+fn unsteady_doubt(need: &Need, threshold: &Threshold, result: &JobResult) -> Option<String> {
+    let course = super::unsteady(threshold, result)?;
+    let judges_steady =
+        is_about_lasting(need) && Course::of(result).is_some_and(|course| course.steady_from.is_some());
+    (!judges_steady).then_some(course)
+}
+
 fn length_doubt(need: &Need, result: &JobResult) -> Option<String> {
     (result.elapsed_ns < need.lasts_ns).then(|| {
         let (ran, needs) = (rdsk_units::Nanos(result.elapsed_ns), rdsk_units::Nanos(need.lasts_ns));
@@ -58,22 +124,41 @@ fn length_doubt(need: &Need, result: &JobResult) -> Option<String> {
     })
 }
 
-fn burst_doubt(need: &Need, threshold: &Threshold, cell: &CellRecord, result: &JobResult) -> Option<String> {
+/// Bytes after which a rate is no burst's: a tenth of the device where that is more than the need says, as the fast part of flash may be,
+/// but no more than any has.
+fn outlasts_bytes(record: &Record, need: &Need) -> u64 {
+    if need.outlasts_bytes == 0 {
+        return 0;
+    }
+    let sizes =
+        record.targets.iter().filter_map(|target| target.device.as_ref()).map(|device| device.size_bytes);
+    let tenth = sizes.flatten().max().unwrap_or(0) / 10;
+    need.outlasts_bytes.max(tenth.min(LARGEST_BURST_BYTES))
+}
+
+fn burst_doubt(
+    record: &Record,
+    need: &Need,
+    threshold: &Threshold,
+    cell: &CellRecord,
+    result: &JobResult,
+) -> Option<String> {
     let written = result.writes.as_ref()?.bytes;
     let job = cell.workload.jobs.iter().find(|job| job.name == threshold.job)?;
     let size = |bytes: u64| rdsk_units::Bytes(bytes).approx();
-    let needs = size(need.outlasts_bytes);
-    if written < need.outlasts_bytes {
+    let outlasts_bytes = outlasts_bytes(record, need);
+    let needs = size(outlasts_bytes);
+    if written < outlasts_bytes {
         let wrote = size(written);
         Some(format!(
             "it has to last beyond {needs}, and {wrote} were written: the rate may be that of a burst"
         ))
-    } else if job.span_bytes < need.outlasts_bytes {
+    } else if job.span_bytes < outlasts_bytes {
         let span = size(job.span_bytes);
         Some(format!(
             "it has to last beyond {needs}, and the writes went over {span} again and again, which a cache may hold: \
              --size {}G gives them room",
-            need.outlasts_bytes.div_ceil(1 << 30)
+            outlasts_bytes.div_ceil(1 << 30)
         ))
     } else {
         None
@@ -81,6 +166,7 @@ fn burst_doubt(need: &Need, threshold: &Threshold, cell: &CellRecord, result: &J
 }
 
 fn unsent_doubt(result: &JobResult) -> Option<String> {
-    let rate = result.rate.as_ref().filter(|rate| rate.unsent > 0)?;
+    // A few that arrived just before the end are no sign of a target that falls behind.
+    let rate = result.rate.as_ref().filter(|rate| rate.unsent > rate.due / 1000)?;
     Some(format!("{} of {} requests were never sent, as the target fell behind", rate.unsent, rate.due))
 }

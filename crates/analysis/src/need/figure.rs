@@ -72,6 +72,11 @@ fn of_rounds(kind: &KindResult, value: f64, each: impl Fn(&Histogram) -> Option<
     Some(Figure { value, low: end(-1.0), high: end(1.0), ops: kind.ops })
 }
 
+/// Whether a need is about a rate that lasts.
+pub(super) fn is_about_lasting(need: &Need) -> bool {
+    need.outlasts_bytes > 0 || need.lasts_ns > 0
+}
+
 /// A rate of so much in all. Where a need is about what lasts, it is that of the steady state; else that of the whole time, with the
 /// relative interval of the cell's, of which it is a part.
 fn rate(
@@ -81,8 +86,13 @@ fn rate(
     kind: &KindResult,
     amount: u64,
 ) -> Option<Figure> {
-    if (need.outlasts_bytes > 0 || need.lasts_ns > 0)
+    if is_about_lasting(need)
         && let Some(figure) = lasting(result, kind, amount)
+    {
+        return Some(figure);
+    }
+    if cell.workload.jobs.len() > 1
+        && let Some(figure) = of_tenths(result, kind, amount, 0)
     {
         return Some(figure);
     }
@@ -103,7 +113,13 @@ fn rate(
 /// The rate of the tenths of the steady state, with Student's interval of their mean; `None` without one, and where a rate was offered.
 fn lasting(result: &JobResult, kind: &KindResult, amount: u64) -> Option<Figure> {
     let course = Course::of(result).filter(|course| course.measure == Measure::Rate)?;
-    let steady = course.parts.get(course.steady_from?..)?;
+    of_tenths(result, kind, amount, course.steady_from?)
+}
+
+/// The rate of the tenths from one of them on, with Student's interval of their mean.
+fn of_tenths(result: &JobResult, kind: &KindResult, amount: u64, from: usize) -> Option<Figure> {
+    let course = Course::of(result).filter(|course| course.measure == Measure::Rate)?;
+    let steady = course.parts.get(from..)?;
     let of_kind = amount as f64 / all_ops(result) as f64;
     let rates: Vec<f64> = steady.iter().map(|rate| rate * of_kind).collect();
     let interval = mean_interval(&rates)?;
@@ -163,6 +179,7 @@ mod tests {
             strength: rdsk_model::Strength::Own,
             job_is_ours: false,
             remark: String::new(),
+            only_fails: String::new(),
             lasts_ns: 0,
             outlasts_bytes: 0,
             thresholds: Vec::new(),

@@ -69,11 +69,17 @@ impl Check {
             document.map_err(|error| load::problem(&self.need, &error))?
         };
         match (need.name.as_str(), self.commits) {
-            ("postgres", Some(commits)) => need.thresholds = vec![mean_flush_within(commits)],
+            ("postgres", Some(commits)) => {
+                need.thresholds = vec![mean_flush_within(commits)];
+                need.only_fails.clear();
+            }
             (_, Some(_)) => {
                 return Err(usage("--commits is for postgres", "leave it out, or check postgres"));
             }
             (_, None) => {}
+        }
+        if self.common.targets.len() > 1 {
+            return Err(usage("a need is checked on one target", "check each target by itself"));
         }
         let mut asked = Measurement::new(Experiment::Load, self.common);
         load::set(&mut asked, phases);

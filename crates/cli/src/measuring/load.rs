@@ -169,6 +169,12 @@ impl Load {
             None => vec![vec![self.job.words().job(1).map_err(|error| flag_problem(&error))?]],
         };
         let promise = self.job.promise();
+        if promise.is_some() && self.common.targets.len() > 1 {
+            return Err(usage(
+                "the highest rate is looked for on one target",
+                "run rdsk load for each target by itself",
+            ));
+        }
         let mut asked = Measurement::new(Experiment::Load, self.common);
         set(&mut asked, phases);
         asked.options.promise = promise;

@@ -7,6 +7,8 @@ use crate::random::{WyRand, mix};
 use rdsk_model::{Arrivals, BlockShare, LoadJob, OffsetRule, Op, Rate, Requests, StreamRange};
 
 const NS_PER_S: f64 = 1e9;
+/// The golden ratio less 1: fractions of its multiples lie as far apart as can be.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub(crate) struct RequestSource {
     arrivals: Option<ArrivalClock>,
     random: WyRand,
     left_bytes: u64,
+    /// Whether a sequence in fresh space has come to its end.
+    is_full: bool,
 }
 
 impl RequestSource {
@@ -40,16 +44,19 @@ impl RequestSource {
         let shared_key = mix(seed, u64::from(visit));
         let key = mix(shared_key, u64::from(stream) + 1);
         let (begin_bytes, span_bytes) = part_of(job, stream);
+        // What fills fresh space or moves so many bytes begins at the start of its span in every repeat.
+        let restarts = job.fresh_space || job.max_bytes.is_some();
         let side = |requests: &Option<Requests>, salt| {
             let made = requests.as_ref().map(|requests| {
-                Side::new(requests, begin_bytes, span_bytes, mix(shared_key, salt), mix(key, salt)).ok_or(
-                    EngineError::Span {
-                        offset_bytes: begin_bytes,
-                        span_bytes,
-                        block_bytes: requests.max_bytes(),
-                        streams: u64::from(job.streams),
-                    },
-                )
+                let made =
+                    Side::new(requests, begin_bytes, span_bytes, mix(shared_key, salt), mix(key, salt));
+                let begun = made.map(|side| if restarts { side } else { side.begun_for(visit) });
+                begun.ok_or(EngineError::Span {
+                    offset_bytes: begin_bytes,
+                    span_bytes,
+                    block_bytes: requests.max_bytes(),
+                    streams: u64::from(job.streams),
+                })
             });
             made.transpose()
         };
@@ -68,15 +75,15 @@ impl RequestSource {
             (None, _) => 0,
             (Some(_), Some(_)) => u64::from(job.read_percent),
         };
-        let arrivals = job.rate.map(|rate| ArrivalClock::new(rate, stream, job.streams, mix(key, 3)));
+        let arrivals = job.rate.map(|rate| ArrivalClock::new(rate, visit, stream, job.streams, mix(key, 3)));
         let random = WyRand::new(mix(key, 4));
         let left_bytes = job.max_bytes.unwrap_or(u64::MAX);
-        Ok(Self { reads, writes, read_percent, arrivals, random, left_bytes })
+        Ok(Self { reads, writes, read_percent, arrivals, random, left_bytes, is_full: false })
     }
 
     /// The next request; `None` when the stream has done all of its bytes, or its space is full.
     pub(crate) fn next(&mut self, fresh_space: bool) -> Option<Request> {
-        if self.left_bytes == 0 {
+        if self.is_over() {
             return None;
         }
         let is_read = match self.read_percent {
@@ -90,7 +97,10 @@ impl RequestSource {
             true => (Op::Read, &mut self.reads),
             false => (Op::Write, &mut self.writes),
         };
-        let (offset_bytes, bytes) = side.as_mut()?.next(&mut self.random, fresh_space)?;
+        let Some((offset_bytes, bytes)) = side.as_mut()?.next(&mut self.random, fresh_space) else {
+            self.is_full = true;
+            return None;
+        };
         let bytes = bytes.min(self.left_bytes);
         self.left_bytes -= bytes;
         let due_ns = self.arrivals.as_mut().map_or(0, ArrivalClock::next);
@@ -107,9 +117,21 @@ impl RequestSource {
         self.left_bytes > 0 && self.next_due_ns().is_some_and(|due_ns| due_ns < until_ns)
     }
 
-    /// Counts the requests that are due before a time and were never taken.
+    /// Whether the stream has done all that it was to do, whatever time it has left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.left_bytes == 0 || self.is_full
+    }
+
+    /// When the time of the stream is over, for one whose last request completed at `last_ns` and that was to end at `end_ns`: a rate
+    /// goes on until then, whether or not anything arrives.
+    pub(crate) fn over_ns(&self, last_ns: u64, end_ns: u64) -> u64 {
+        if self.arrivals.is_some() && !self.is_over() { last_ns.max(end_ns) } else { last_ns }
+    }
+
+    /// Counts the requests that are due before a time and were never taken; none of a stream that has done all that it was to do.
     pub(crate) fn due_before(&mut self, until_ns: u64) -> u64 {
-        let Some(arrivals) = &mut self.arrivals else { return 0 };
+        let is_over = self.is_over();
+        let Some(arrivals) = self.arrivals.as_mut().filter(|_| !is_over) else { return 0 };
         let mut count = 0;
         while arrivals.due_ns < until_ns {
             arrivals.next();
@@ -172,6 +194,16 @@ impl Side {
             next_bytes: 0,
             sizes,
         })
+    }
+
+    /// The same with a sequence that begins elsewhere in each visit, far from where those before it began: what is written again and again
+    /// may stay in a cache. The first begins at the start of the span.
+    fn begun_for(mut self, visit: u32) -> Self {
+        // Multiples of the golden ratio, whose fractions lie as far apart as can be.
+        let share = u128::from(u64::from(visit).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let place = u64::try_from((share * u128::from(self.places)) >> 64).unwrap_or(0);
+        self.next_bytes = place * self.step_bytes;
+        self
     }
 
     /// Offset on the target and size; `None` where a sequence in fresh space has come to the end of the span.
@@ -242,13 +274,17 @@ struct ArrivalClock {
 }
 
 impl ArrivalClock {
-    /// Of one of `streams` streams, whose equal gaps lie between each other.
-    fn new(rate: Rate, stream: u32, streams: u32, key: u64) -> Self {
+    /// Of one of `streams` streams, whose equal gaps lie between each other. Where in a gap a visit begins differs from visit to visit, so
+    /// that short ones have as many arrivals as long ones.
+    fn new(rate: Rate, visit: u32, stream: u32, streams: u32, key: u64) -> Self {
         let gap_ns = NS_PER_S / rate.per_s;
         let random = WyRand::new(key);
         let mut clock = Self { gap_ns, arrivals: rate.arrivals, random, at_ns: 0.0, due_ns: 0 };
         match rate.arrivals {
-            Arrivals::Constant => clock.at_ns = gap_ns * f64::from(stream) / f64::from(streams.max(1)),
+            Arrivals::Constant => {
+                let share = f64::from(stream) / f64::from(streams.max(1)) + f64::from(visit) * GOLDEN;
+                clock.at_ns = gap_ns * share.fract();
+            }
             Arrivals::Poisson => clock.at_ns = clock.gap(),
         }
         clock.due_ns = whole(clock.at_ns);

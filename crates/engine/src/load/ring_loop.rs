@@ -48,8 +48,9 @@ pub(crate) fn run<C: IoQueue>(
     };
     let end = stream.until_over(work)?;
     let QueueStream { mut run, mut source, now_ns, .. } = stream;
-    run.unsent = source.due_before(work.deadline_ns.min(now_ns).saturating_sub(begin_ns));
-    run.elapsed_ns = work.outcome.end_ns.saturating_sub(begin_ns);
+    let until_ns = work.deadline_ns.min(now_ns);
+    run.unsent = source.due_before(until_ns.saturating_sub(begin_ns));
+    run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(begin_ns);
     work.keep_job_run(run);
     Ok(end)
 }

@@ -32,8 +32,9 @@ pub(crate) fn run(
         }
     };
     let mut run = stream.run;
-    run.unsent = source.due_before(work.deadline_ns.min(now_ns()).saturating_sub(begin_ns));
-    run.elapsed_ns = work.outcome.end_ns.saturating_sub(begin_ns);
+    let until_ns = work.deadline_ns.min(now_ns());
+    run.unsent = source.due_before(until_ns.saturating_sub(begin_ns));
+    run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(begin_ns);
     work.keep_job_run(run);
     work.finish(end)
 }

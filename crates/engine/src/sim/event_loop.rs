@@ -338,6 +338,7 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         let (kind, due_ns) = call.load?;
         let load = self.streams[call.stream].load.as_mut()?;
         load.in_flight -= 1;
+        load.last_end_ns = done.end_ns;
         load.note_completion(matches!(kind, LoadCall::Request(_)), done.end_ns);
         let latency_ns = done.end_ns - due_ns.unwrap_or(done.start_ns);
         let at_ns = done.end_ns.saturating_sub(self.begin_ns + load.job.delay_ns);

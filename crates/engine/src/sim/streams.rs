@@ -26,6 +26,8 @@ pub(super) struct LoadStream<'a> {
     /// Completions until the next rest.
     until_rest: u32,
     pub(super) run: JobRun,
+    /// When its last call completed, in the lab's time.
+    pub(super) last_end_ns: u64,
 }
 
 /// What a stream of a job does next.
@@ -57,6 +59,7 @@ impl<'a> LoadStream<'a> {
             rests_until_ns: 0,
             until_rest: spec.job.think_every,
             run: JobRun::default(),
+            last_end_ns: 0,
         }))
     }
 
@@ -97,7 +100,8 @@ impl<'a> LoadStream<'a> {
         let deadline_ns = self.job.deadline_ns(began_ns, deadline_ns);
         let end_ns = self.job.deadline_ns(began_ns, end_ns);
         self.run.unsent += self.source.due_before(end_ns.min(deadline_ns).saturating_sub(began_ns));
-        self.run.elapsed_ns = end_ns.saturating_sub(began_ns);
+        let over_ns = if self.source.is_over() { self.last_end_ns.max(began_ns) } else { end_ns };
+        self.run.elapsed_ns = over_ns.saturating_sub(began_ns);
         &self.run
     }
 }

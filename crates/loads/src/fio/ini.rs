@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Files within each other at most.
-const MAX_INCLUDES: u32 = 16;
+const MAX_INCLUDES: u32 = 64;
 
 /// What a job file takes from the machine.
 pub struct Surroundings<'a> {
@@ -66,6 +66,8 @@ pub(super) struct Section {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) settings: Vec<Setting>,
+    /// Files that were included so far.
+    includes: u32,
 }
 
 /// The jobs of a text.
@@ -83,11 +85,11 @@ pub(super) fn sections(name: &str, text: &str, around: &Surroundings<'_>) -> Res
             close(open.take(), &mut global, &mut jobs)?;
             let name =
                 section.strip_suffix(']').ok_or_else(|| refuse(&place, line, "has no ] at its end"))?;
-            open = Some(Section { name: name.to_owned(), place, settings: Vec::new() });
+            open = Some(Section { name: name.to_owned(), place, settings: Vec::new(), includes: 0 });
         } else if !line.is_empty() {
             let section = open.as_mut();
             let section = section.ok_or_else(|| refuse(&place, line, "stands before the first [section]"))?;
-            add(section, place, line, around, 0)?;
+            add(section, place, line, around)?;
         }
     }
     close(open, &mut global, &mut jobs)?;
@@ -112,15 +114,9 @@ fn without_comment(line: &str) -> &str {
 }
 
 /// Adds the settings of a line to a section.
-fn add(
-    section: &mut Section,
-    place: Place,
-    line: &str,
-    around: &Surroundings<'_>,
-    depth: u32,
-) -> Result<(), FioError> {
+fn add(section: &mut Section, place: Place, line: &str, around: &Surroundings<'_>) -> Result<(), FioError> {
     if let Some(name) = line.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) {
-        return include(section, &place, name.trim(), around, depth);
+        return include(section, &place, name.trim(), around);
     }
     let (name, value) = match line.split_once('=') {
         Some((name, value)) => (name.trim(), Some(value.trim())),
@@ -140,11 +136,11 @@ fn include(
     place: &Place,
     name: &str,
     around: &Surroundings<'_>,
-    depth: u32,
 ) -> Result<(), FioError> {
     let line = format!("include {name}");
-    if depth >= MAX_INCLUDES {
-        return Err(refuse(place, &line, "too many files include each other"));
+    section.includes += 1;
+    if section.includes > MAX_INCLUDES {
+        return Err(refuse(place, &line, "too many files are included, or they include each other"));
     }
     let beside = Path::new(place.file.as_ref()).with_file_name(name).display().to_string();
     let read = (around.read)(name).map(|text| (name.to_owned(), text));
@@ -157,7 +153,7 @@ fn include(
             return Err(refuse(&place, line, "an included file has no sections"));
         }
         if !line.is_empty() {
-            add(section, place, line, around, depth + 1)?;
+            add(section, place, line, around)?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use super::ini::{Place, Section, Setting};
 use super::reader::Reader;
 use super::requests::Kinds;
 use super::values::{Amount, TimeUnit, amount, by_direction, bytes, number, time_ns};
-use rdsk_model::{Arrivals, Flush, FlushCall, IoPath, LoadJob, Rate};
+use rdsk_model::{Arrivals, Flush, FlushCall, IoPath, LoadJob, Op, Rate};
 
 /// Clones of one job at most; each is a thread.
 const MAX_CLONES: u64 = 4096;
@@ -163,7 +163,11 @@ fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> LoadJob {
     let Kinds { reads, writes } = Kinds::of(reader);
     let path = path(reader);
     let queue_depth = depth(reader, issue, path);
-    let is_mix = reads.is_some() && writes.is_some();
+    let only = match (&reads, &writes) {
+        (Some(_), Some(_)) => None,
+        (Some(_), None) => Some(Op::Read),
+        (None, _) => Some(Op::Write),
+    };
     let read_percent = match (&reads, &writes) {
         (Some(_), Some(_)) => mix(reader),
         (Some(_), None) => 100,
@@ -197,7 +201,7 @@ fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> LoadJob {
         queue_depth,
         path,
         flush,
-        rate: rate(reader, is_mix, &sizes),
+        rate: rate(reader, only, &sizes),
         think_ns: if queue_depth > 1 { 0 } else { think_ns },
         think_every: u32::try_from(think_every).unwrap_or(u32::MAX).max(1),
         delay_ns: delay_ns.unwrap_or(0),
@@ -208,6 +212,7 @@ fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> LoadJob {
         writes,
         ..LoadJob::random_reads(reader.section.name.clone(), 0)
     }
+    .without_empty_side()
 }
 
 fn path(reader: &mut Reader<'_>) -> IoPath {
@@ -273,10 +278,11 @@ fn flush(reader: &mut Reader<'_>) -> Option<Flush> {
 
 /// The rate of each clone.
 #[allow(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
-fn rate(reader: &mut Reader<'_>, is_mix: bool, sizes: &[(u64, u64)]) -> Option<Rate> {
+fn rate(reader: &mut Reader<'_>, only: Option<Op>, sizes: &[(u64, u64)]) -> Option<Rate> {
     let first = |text: &str| -> Result<Option<String>, String> {
         let (reads, writes) = by_direction(text)?;
-        Ok(reads.or(writes).map(str::to_owned))
+        let of_job = if only == Some(Op::Write) { writes.or(reads) } else { reads.or(writes) };
+        Ok(of_job.map(str::to_owned))
     };
     let of_bytes =
         reader.value("rate", |text, setting| first(text)?.map_or(Ok(0), |text| bytes(&text, setting.base)));
@@ -305,7 +311,7 @@ fn rate(reader: &mut Reader<'_>, is_mix: bool, sizes: &[(u64, u64)]) -> Option<R
             return None;
         }
     };
-    if is_mix {
+    if only.is_none() {
         reader.refuse_by(&names, "reads and writes with a rate of their own each are two jobs here");
         return None;
     }

@@ -42,7 +42,7 @@ pub(crate) fn sentence(analysis: &Analysis<'_>) -> Option<String> {
         return need::sentence(analysis, need);
     }
     if let Some(promised) = Promised::of(analysis) {
-        return Some(promise_sentence(&promised));
+        return Some(promise_sentence(analysis, &promised));
     }
     let of_job = |job: &JobResult| {
         let seconds = job.elapsed_ns.max(1) as f64 / 1e9;
@@ -63,7 +63,18 @@ pub(crate) fn sentence(analysis: &Analysis<'_>) -> Option<String> {
     (!jobs.is_empty()).then(|| jobs.join("; "))
 }
 
-fn promise_sentence(promised: &Promised) -> String {
+/// The rate that keeps a promise; what is not the device's is said first.
+fn promise_sentence(analysis: &Analysis<'_>, promised: &Promised) -> String {
+    let cell = cells::of(analysis, Experiment::Load).find(is_not_the_devices);
+    let source = cell.map_or(String::new(), |cell| format!("{}: ", cells::verdict_word(cell)));
+    format!("{source}{}", highest_rate(promised))
+}
+
+fn is_not_the_devices(cell: &&CellRecord) -> bool {
+    cell.verdict.as_ref().is_some_and(|verdict| verdict.code != VerdictCode::Device)
+}
+
+fn highest_rate(promised: &Promised) -> String {
     let (name, most) = (promised.promise.name(), Nanos(promised.promise.at_most_ns));
     let closed =
         promised.closed_per_s.map_or(String::new(), |rate| format!("closed-loop maximum {}/s", count(rate)));
@@ -78,6 +89,11 @@ fn promise_sentence(promised: &Promised) -> String {
         (Some(best), None) => {
             format!("{name} ≤ {most} holds at {}/s, the most that was tried ({closed})", count(best))
         }
+        (None, _) if promised.steps.iter().any(|step| step.held_ns.is_none()) => {
+            format!(
+                "too few requests for a {name} at the rates that were tried ({closed}): give more --budget"
+            )
+        }
         (None, _) => format!("{name} ≤ {most} holds at no rate that was tried ({closed})"),
     }
 }
@@ -86,7 +102,7 @@ fn promise_sentence(promised: &Promised) -> String {
 fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
     page.blank();
     let name = promised.promise.name();
-    page.sentence(Tone::Heading, "", promise_sentence(promised));
+    page.sentence(Tone::Heading, "", promise_sentence(analysis, promised));
     let time = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), words::nanos);
     let row = |step: &Step| {
         vec![
@@ -94,7 +110,11 @@ fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
             format!("{}/s", count(step.reached_per_s)),
             time(step.p50_ns),
             time(step.held_ns),
-            if step.holds { String::new() } else { "above the target".into() },
+            match (step.holds, step.held_ns) {
+                (true, _) => String::new(),
+                (false, Some(_)) => "above the target".into(),
+                (false, None) => "too few requests".into(),
+            },
         ]
     };
     let rows: Vec<Vec<String>> = promised.steps.iter().map(row).collect();
@@ -108,8 +128,6 @@ fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
     }
     let counted = "Latencies count from the arrival of a request, which may wait before it is sent.";
     page.sentence(Tone::Plain, "  ", counted);
-    let is_not_the_devices =
-        |cell: &&CellRecord| cell.verdict.as_ref().is_some_and(|verdict| verdict.code != VerdictCode::Device);
     if let Some(cell) = cells::of(analysis, Experiment::Load).find(is_not_the_devices) {
         draw_verdict(page, cell);
     }
@@ -295,9 +313,15 @@ fn kept_up(job: &LoadJob, result: &JobResult) -> Option<String> {
     let (offered, rate) = (job.offered_per_s()?, result.rate.as_ref()?);
     let lag = rate.lag_ns.p99.map_or(String::new(), |ns| format!(", 99% sent within {}", words::nanos(ns)));
     let sent = rate.due.saturating_sub(rate.unsent);
-    Some(if rate.unsent == 0 {
+    // A few that arrived just before the end are no sign of a target that falls behind.
+    Some(if rate.unsent <= rate.due / 1000 {
+        let last = if rate.unsent == 0 {
+            String::new()
+        } else {
+            format!(", {} more at the end not sent", rate.unsent)
+        };
         format!(
-            "kept up with {}/s: {} requests{lag}; latencies count from the arrival",
+            "kept up with {}/s: {} requests{last}{lag}; latencies count from the arrival",
             count(offered),
             grouped(sent)
         )

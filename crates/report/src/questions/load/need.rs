@@ -23,7 +23,7 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, need: &Need) {
         if shared.is_some() {
             judged.doubt = None;
         }
-        page.sentence(Tone::Plain, format!("  {:<7} ", judged.outcome.as_str()), answer(need, &judged));
+        page.sentence(Tone::Plain, format!("  {:<7} ", judged.outcome.as_str()), answer(&judged));
     }
     if let Some(doubt) = shared {
         page.sentence(Tone::Plain, "  Of all of these: ", doubt);
@@ -41,7 +41,7 @@ fn shared_doubt<'a>(judged: &'a [Judged<'_>]) -> Option<&'a str> {
 }
 
 /// One threshold, its figure and what it rests on.
-fn answer(need: &Need, judged: &Judged<'_>) -> String {
+fn answer(judged: &Judged<'_>) -> String {
     let Threshold { statistic, of, job, .. } = judged.threshold;
     let name = match judged.threshold.statistic {
         Statistic::ShareOver => {
@@ -80,11 +80,7 @@ fn answer(need: &Need, judged: &Judged<'_>) -> String {
         text.push_str(&format!("; {doubt}"));
     }
     if let Some(factor) = judged.longer {
-        let factor = format!("{factor:.0}");
-        text.push_str(&format!(
-            "; {factor} times the --budget would settle it: rdsk check {} --budget",
-            need.name
-        ));
+        text.push_str(&format!("; {factor:.0} times the --budget would settle it"));
     }
     text
 }
@@ -122,5 +118,5 @@ pub(super) fn sentence(analysis: &Analysis<'_>, need: &Need) -> Option<String> {
     let judged = judge(analysis);
     let outcome = outcome_of(&judged);
     let decides = judged.iter().find(|judged| judged.outcome == outcome)?;
-    Some(format!("{}: {}: {}", outcome.as_str(), need.title, answer(need, decides)))
+    Some(format!("{}: {}: {}", outcome.as_str(), need.title, answer(decides)))
 }
