@@ -8,6 +8,7 @@ mod condition;
 mod course;
 mod differing;
 mod figure;
+pub mod fleet;
 mod log_ratio;
 mod matching;
 mod missing;

@@ -49,7 +49,9 @@ fn described(proc: &Path, sys: &Path, signature: Option<&str>, clock: ClockFacts
     let meminfo = std::fs::read_to_string(proc.join("meminfo")).unwrap_or_default();
     let kernel = read_word(&proc.join("sys/kernel/osrelease"))
         .unwrap_or_else(|| rustix::system::uname().release().to_string_lossy().into_owned());
+    let hostname = read_word(&proc.join("sys/kernel/hostname")).filter(|name| name != "(none)");
     Host {
+        hostname,
         kernel,
         cpu_model: cpu_model(&cpuinfo),
         cpu_count: u32::try_from(rdsk_sys::affinity::allowed_cpus().len()).unwrap_or(u32::MAX),

@@ -15,6 +15,9 @@ use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::files::{names_in, read_flag, read_number, read_text, read_word};
 use std::path::{Path, PathBuf};
 
+/// Where drivers keep the revision of a disk's firmware: NVMe, and SCSI with SATA.
+const FIRMWARE: [&str; 2] = ["device/firmware_rev", "device/rev"];
+
 /// Reads sysfs, and what device mapper reports about an array. A partition has the queue attributes of its disk.
 pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
     let whole = tree.whole(node);
@@ -32,6 +35,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         mapped_name: layers::mapped_name(node),
         below: layers::below(tree, node),
         model: read_word(&whole.directory.join("device/model")),
+        firmware: FIRMWARE.iter().find_map(|name| read_word(&whole.directory.join(name))),
         serial: serial(&whole.directory),
         size_bytes: node.size_bytes(),
         logical_block_bytes: number("logical_block_size"),

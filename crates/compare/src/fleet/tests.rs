@@ -1,0 +1,119 @@
+//! Fleets of chosen disks: a Record whose figures are varied as disks of one model vary, with some of them made slow.
+
+use super::*;
+use crate::Metric;
+use crate::testing::{cell, record};
+use rdsk_analysis::fixtures::with;
+use rdsk_model::{Estimate, Record, VerdictCode};
+use rdsk_stats::rng::SplitMix64;
+
+const TESTS: usize = 12;
+const HOSTS: usize = 500;
+const SEEDS: u64 = 20;
+
+/// How disks of one model differ: as a whole, and in each test, as logarithms.
+#[derive(Clone, Copy)]
+struct Spread {
+    level: f64,
+    test: f64,
+    p99: f64,
+    /// Noise that is exponential on both sides instead of normal, with the same variance.
+    is_heavy: bool,
+}
+
+const SSD: Spread = Spread { level: 0.02, test: 0.02, p99: 0.06, is_heavy: false };
+
+impl Spread {
+    fn draw(self, noise: &mut SplitMix64, size: f64) -> f64 {
+        if !self.is_heavy {
+            return size * noise.normal();
+        }
+        let share: f64 = noise.uniform() - 0.5;
+        -size / 2.0_f64.sqrt() * share.signum() * (1.0 - 2.0 * share.abs()).ln()
+    }
+
+    /// The record of a host.
+    fn record(self, noise: &mut SplitMix64, host: usize) -> Record {
+        let level = self.draw(noise, self.level);
+        let cells = (0..TESTS).map(|test| {
+            let rate = 1e8 * (1.0 + test as f64) * (level + self.draw(noise, self.test)).exp();
+            let p99 = 1e6 * (1.0 + test as f64) * self.draw(noise, self.p99).exp();
+            with(cell(&format!("headline/{test}")), |cell| {
+                cell.workload.targets = vec![0];
+                cell.result.bytes_per_s = Some(Estimate { mean: rate, low: None, high: None });
+                let latency = cell.result.latency_ns.as_mut().unwrap();
+                latency.p99 = Some(rdsk_analysis::metrics::whole(p99));
+            })
+        });
+        let mut record = record("2026-01-01T00:00:00Z", cells.collect());
+        record.id = format!("{host:026}");
+        record.host.as_mut().unwrap().hostname = Some(format!("host{host:03}"));
+        record
+    }
+
+    fn records(self, seed: u64, hosts: usize) -> Vec<Record> {
+        let mut noise = SplitMix64::new(seed);
+        (0..hosts).map(|host| self.record(&mut noise, host)).collect()
+    }
+}
+
+fn rates(record: &mut Record, factor: f64) {
+    for cell in &mut record.cells {
+        cell.result.bytes_per_s.as_mut().unwrap().mean *= factor;
+    }
+}
+
+fn judged(records: &[Record]) -> Fleet {
+    let mut gathering = Gathering::default();
+    for record in records {
+        gathering.add("x.json", record);
+    }
+    gathering.judge()
+}
+
+fn named(fleet: &Fleet) -> Vec<&str> {
+    let mut names: Vec<&str> =
+        fleet.outliers.iter().map(|outlier| fleet.disks[outlier.disk].host.as_str()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Five bad disks of 500: 20 and 40 % slower in all tests, 35 % slower in one alone, 25 % in half of them, and a p99 of twice the time.
+fn with_bad(mut records: Vec<Record>) -> Vec<Record> {
+    rates(&mut records[17], 0.8);
+    rates(&mut records[170], 0.6);
+    records[250].cells[3].result.bytes_per_s.as_mut().unwrap().mean *= 0.65;
+    for cell in &mut records[333].cells[..TESTS / 2] {
+        cell.result.bytes_per_s.as_mut().unwrap().mean *= 0.75;
+    }
+    let latency = records[404].cells[5].result.latency_ns.as_mut().unwrap();
+    latency.p99 = latency.p99.map(|ns| ns * 2);
+    records
+}
+const BAD: [&str; 5] = ["host017", "host170", "host250", "host333", "host404"];
+
+#[test]
+fn five_bad_disks_of_500_are_found() {
+    let mut falsely = 0;
+    for seed in 0..SEEDS {
+        let fleet = judged(&with_bad(SSD.records(seed, HOSTS)));
+        let names = named(&fleet);
+        assert!(BAD.iter().all(|bad| names.contains(bad)), "seed {seed}: {names:?}");
+        assert!(names.len() <= BAD.len() + 1, "seed {seed}: {names:?}");
+        falsely += names.len() - BAD.len();
+        assert_eq!((fleet.disks.len(), fleet.compared, fleet.hosts), (HOSTS, HOSTS, HOSTS));
+    }
+    assert!(falsely <= 1, "{falsely} in {SEEDS} fleets");
+}
+
+#[test]
+fn a_fleet_without_bad_disks_has_no_outlier() {
+    let wide = Spread { level: 0.04, test: 0.05, p99: 0.15, is_heavy: false };
+    let heavy = Spread { is_heavy: true, ..wide };
+    for (spread, hosts) in [(SSD, HOSTS), (wide, HOSTS), (heavy, HOSTS), (heavy, 60), (wide, 12), (heavy, 12)] {
+        let with_outliers = (0..SEEDS).filter(|&seed| !judged(&spread.records(seed, hosts)).outliers.is_empty());
+        let count = with_outliers.count();
+        println!("{count} of {SEEDS}");
+        assert!(count <= 1, "{count} of {SEEDS} fleets of {hosts} hosts");
+    }
+}
