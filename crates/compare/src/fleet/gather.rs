@@ -4,7 +4,7 @@ use crate::figure::{Metric, figure};
 use crate::matching::is_whole;
 use rdsk_analysis::metrics::ran;
 use rdsk_analysis::words;
-use rdsk_model::{CellRecord, EngineKind, Pattern, Record, Target, Untold, VerdictCode, Workload};
+use rdsk_model::{CellRecord, EngineKind, Pattern, Record, Target, TargetKind, Untold, VerdictCode, Workload};
 use std::collections::HashMap;
 
 /// What is compared of each test. The median says what the rate says.
@@ -43,6 +43,8 @@ pub struct Disk {
     pub host: String,
     /// The target as the user called it.
     pub target: String,
+    /// Kernel name of its device; the target where there is none, and for simulated systems.
+    pub device: String,
     /// Model of the device.
     pub model: Option<String>,
     /// Revision of its firmware.
@@ -80,7 +82,7 @@ impl Gathering {
         self.without_figures += usize::from(disks.is_empty());
         let mut has_replaced = false;
         for disk in disks {
-            let identity = (disk.host.clone(), disk.serial.clone().unwrap_or_else(|| disk.target.clone()));
+            let identity = (disk.host.clone(), disk.serial.as_ref().unwrap_or(&disk.device).clone());
             let Some(&place) = self.known.get(&identity) else {
                 self.known.insert(identity, self.disks.len());
                 self.disks.push(disk);
@@ -102,6 +104,7 @@ impl Gathering {
         Disk {
             host: host(name, record),
             target: target.name.clone(),
+            device: kernel_name(target).unwrap_or(&target.name).clone(),
             model: device.and_then(|device| device.model.clone()),
             firmware: device.and_then(|device| device.firmware.clone()),
             serial: device.and_then(|device| device.serial.clone()),
@@ -136,6 +139,11 @@ impl Gathering {
         }
         place
     }
+}
+
+fn kernel_name(target: &Target) -> Option<&String> {
+    let device = target.device.as_ref().filter(|_| target.kind != TargetKind::Sim);
+    device.map(|device| &device.name).filter(|name| !name.is_empty())
 }
 
 fn host(name: &str, record: &Record) -> String {

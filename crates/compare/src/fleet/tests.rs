@@ -111,9 +111,95 @@ fn a_fleet_without_bad_disks_has_no_outlier() {
     let wide = Spread { level: 0.04, test: 0.05, p99: 0.15, is_heavy: false };
     let heavy = Spread { is_heavy: true, ..wide };
     for (spread, hosts) in [(SSD, HOSTS), (wide, HOSTS), (heavy, HOSTS), (heavy, 60), (wide, 12), (heavy, 12)] {
-        let with_outliers = (0..SEEDS).filter(|&seed| !judged(&spread.records(seed, hosts)).outliers.is_empty());
-        let count = with_outliers.count();
-        println!("{count} of {SEEDS}");
+        let has_outlier = |&seed: &u64| !judged(&spread.records(seed, hosts)).outliers.is_empty();
+        let count = (0..SEEDS).filter(has_outlier).count();
         assert!(count <= 1, "{count} of {SEEDS} fleets of {hosts} hosts");
     }
+}
+
+fn model(record: &mut Record, model: &str, firmware: &str) {
+    let device = record.targets[0].device.as_mut().unwrap();
+    (device.model, device.firmware) = (Some(model.into()), Some(firmware.into()));
+}
+
+#[test]
+fn a_slow_model_is_no_outlier_and_a_slow_disk_of_it_is() {
+    let mut records = SSD.records(3, 100);
+    for (place, record) in records.iter_mut().enumerate() {
+        let is_slow = place % 2 == 1;
+        model(record, if is_slow { "slow" } else { "fast" }, "1.0");
+        if is_slow {
+            rates(record, 0.5);
+        }
+    }
+    let fleet = judged(&records);
+    assert_eq!(named(&fleet), [""; 0]);
+    let medians: Vec<f64> = fleet.groups.iter().map(|group| group.rate.unwrap().0).collect();
+    assert!((medians[0] / medians[1] - 2.0).abs() < 0.05, "{medians:?}");
+    rates(&mut records[7], 0.7);
+    let fleet = judged(&records);
+    let outlier = &fleet.outliers[0];
+    assert_eq!((named(&fleet), outlier.compared, outlier.slower), (vec!["host007"], 2 * TESTS, TESTS));
+    assert!((outlier.factor * outlier.worst.value / outlier.median - 1.0).abs() < 1e-9, "{outlier:?}");
+    assert_eq!(fleet.series_of(outlier.worst).metric, Metric::Rate);
+}
+
+#[test]
+fn a_firmware_of_few_disks_is_compared_with_its_model_and_a_model_of_few_with_none() {
+    let mut records = SSD.records(4, 60);
+    for (place, record) in records.iter_mut().enumerate() {
+        match place {
+            0..3 => model(record, "rare", "1.0"),
+            3..6 => model(record, "common", "2.0"),
+            _ => model(record, "common", "1.0"),
+        }
+    }
+    rates(&mut records[1], 0.3);
+    rates(&mut records[4], 0.5);
+    let fleet = judged(&records);
+    assert_eq!((named(&fleet), fleet.compared), (vec!["host004"], 57));
+    let with: Vec<_> = fleet.groups.iter().map(|group| (group.disks, group.compared_with)).collect();
+    use ComparedWith::{Firmware, Model, None};
+    assert_eq!((with[0], with.len()), ((54, Firmware), 3));
+    assert!(with.contains(&(3, Model)) && with.contains(&(3, None)), "{with:?}");
+}
+
+#[test]
+fn a_disk_counts_once_with_its_latest_run_and_hosts_of_no_name_are_apart() {
+    let mut records = SSD.records(5, 20);
+    let mut older = records[3].clone();
+    (older.id, older.started_at) = ("older".into(), "2025-12-31T00:00:00Z".into());
+    rates(&mut older, 0.3);
+    let again = records[3].clone();
+    records.extend([older, again]);
+    let fleet = judged(&records);
+    assert_eq!((fleet.disks.len(), fleet.replaced, named(&fleet)), (20, 1, vec![]));
+    let mut gathering = Gathering::default();
+    for (place, record) in records[..3].iter_mut().enumerate() {
+        record.host.as_mut().unwrap().hostname = Some("localhost".into());
+        gathering.add(&format!("file{place}"), record);
+    }
+    let fleet = gathering.judge();
+    let hosts: Vec<&str> = fleet.disks.iter().map(|disk| disk.host.as_str()).collect();
+    assert_eq!((hosts, fleet.compared), (vec!["file0", "file1", "file2"], 0));
+}
+
+/// What memory served says nothing of a disk, and what asks something else is not the same test.
+#[test]
+fn only_like_figures_of_disks_are_kept() {
+    let kept = |change: fn(&mut Record)| {
+        let mut records = SSD.records(6, 2);
+        change(&mut records[1]);
+        let fleet = judged(&records);
+        (fleet.series.len(), fleet.without_figures)
+    };
+    assert_eq!(kept(|_| ()), (2 * TESTS, 0));
+    assert_eq!(kept(|record| record.cells[0].workload.block_bytes = 512), (2 * TESTS + 2, 0));
+    assert_eq!(kept(|record| record.cells[0].workload.seed = 77), (2 * TESTS, 0));
+    let of_memory = |record: &mut Record| {
+        for cell in &mut record.cells {
+            cell.verdict.as_mut().unwrap().code = VerdictCode::PageCache;
+        }
+    };
+    assert_eq!(kept(of_memory), (2 * TESTS, 1));
 }

@@ -29,6 +29,7 @@ fn outlier_value(fleet: &Fleet, outlier: &Outlier) -> Value {
     json!({
         "host": disk.host,
         "target": disk.target,
+        "device": disk.device,
         "model": disk.model,
         "firmware": disk.firmware,
         "serial": disk.serial,

@@ -64,7 +64,7 @@ fn decision(fleet: &Fleet) -> String {
 fn name(fleet: &Fleet, outlier: &Outlier) -> String {
     let disk = &fleet.disks[outlier.disk];
     let host = shortened(&printable(&disk.host), HOST_COLUMNS);
-    format!("{host} {}", end_of(&printable(&disk.target)))
+    format!("{host} {}", end_of(&printable(&disk.device)))
 }
 
 /// What was read, what was left out, and what the first sentence means.
