@@ -22,8 +22,19 @@ fn results(directory: &Path) {
         let name = format!("sim:{}", system.to_str().unwrap());
         let seed = (host + 1).to_string();
         let run = rdsk([
-            "stream", &name, "--rw", "read", "--budget", "5s", "--quiet", "--seed", &seed, "--label", &label,
-            "--json", json.to_str().unwrap(),
+            "stream",
+            &name,
+            "--rw",
+            "read",
+            "--budget",
+            "5s",
+            "--quiet",
+            "--seed",
+            &seed,
+            "--label",
+            &label,
+            "--json",
+            json.to_str().unwrap(),
         ]);
         assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     }
@@ -37,22 +48,33 @@ fn the_slow_disk_of_a_directory_of_results_is_named() {
     let page = rdsk(["compare", directory]);
     assert_eq!((page.status_code, page.stderr.as_str()), (Some(0), ""), "{}", page.stdout);
     let said = page.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.starts_with("1 of 12 disks is slower than the others of its model: web04 "), "{}", page.stdout);
+    assert!(
+        said.starts_with("1 of 12 disks is slower than the others of its model: web04 "),
+        "{}",
+        page.stdout
+    );
     assert!(page.stdout.lines().all(|line| line.chars().count() <= 80), "{}", page.stdout);
-    let files: Vec<String> =
-        (0..HOSTS).map(|host| format!("{directory}/web{host:02}.json")).collect();
+    let files: Vec<String> = (0..HOSTS).map(|host| format!("{directory}/web{host:02}.json")).collect();
     let named = rdsk(std::iter::once("compare").chain(files.iter().map(String::as_str)));
     assert_eq!(named.stdout, page.stdout, "more than eight files are a fleet");
     let report = rdsk(["report", directory]);
     assert_eq!((report.status_code, &report.stdout), (Some(0), &page.stdout), "{}", report.stderr);
     let pairs = rdsk(std::iter::once("compare").chain(files[..8].iter().map(String::as_str)));
-    assert!(pairs.stdout.contains("A is the baseline"), "eight are compared with the first: {}", pairs.stdout);
+    assert!(
+        pairs.stdout.contains("A is the baseline"),
+        "eight are compared with the first: {}",
+        pairs.stdout
+    );
     // What is no result is left out of a directory; the document goes beside it.
     fs::write(scratch.path().join("other.json"), "{\"schema\":\"rdsk.compare/1\"}").unwrap();
     let beside = scratch.path().join("fleet.out");
     let again = rdsk(["compare", directory, "--json", beside.to_str().unwrap()]);
     assert_eq!((again.status_code, &again.stdout), (Some(0), &page.stdout), "{}", again.stderr);
-    assert!(again.stderr.contains("left out: compare ") && again.stderr.contains("other.json"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("left out: compare ") && again.stderr.contains("other.json"),
+        "{}",
+        again.stderr
+    );
     let document: Value = serde_json::from_str(&fs::read_to_string(beside).unwrap()).unwrap();
     assert_eq!((&document["schema"], &document["compared"]), (&"rdsk.fleet/1".into(), &HOSTS.into()));
     assert_eq!(document["outliers"][0]["host"], "web04");

@@ -4,7 +4,9 @@ use crate::figure::{Metric, figure};
 use crate::matching::is_whole;
 use rdsk_analysis::metrics::ran;
 use rdsk_analysis::words;
-use rdsk_model::{CellRecord, EngineKind, Pattern, Record, Target, TargetKind, Untold, VerdictCode, Workload};
+use rdsk_model::{
+    CellRecord, EngineKind, Pattern, Record, Target, TargetKind, Untold, VerdictCode, Workload,
+};
 use std::collections::HashMap;
 
 /// What is compared of each test. The median says what the rate says.

@@ -62,7 +62,10 @@ impl Gathering {
         let reference = reference(&self.disks, &self.series);
         let hosts = self.disks.iter().map(|disk| &disk.host).collect::<HashSet<_>>().len();
         Fleet {
-            groups: groups.into_iter().map(|group| described(&self.disks, group, reference, &outliers)).collect(),
+            groups: groups
+                .into_iter()
+                .map(|group| described(&self.disks, group, reference, &outliers))
+                .collect(),
             reference,
             outliers,
             compared: judged.len(),
@@ -218,7 +221,8 @@ fn described(
         figures.filter(|figure| Some(figure.series) == reference).map(|figure| figure.value).collect();
     values.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| quantile_sorted(&values, share);
-    let rate = at(0.5).zip(at(OUTSIDE)).zip(at(1.0 - OUTSIDE)).map(|((median, low), high)| (median, low, high));
+    let rate =
+        at(0.5).zip(at(OUTSIDE)).zip(at(1.0 - OUTSIDE)).map(|((median, low), high)| (median, low, high));
     Group {
         model,
         firmware,

@@ -71,7 +71,8 @@ mod tests {
     fn a_few_far_out_do_not_hide_themselves_and_few_disks_leave_more_doubt() {
         let even = |count: u32| (0..count).map(move |place| f64::from(place) / f64::from(count) * 2.0);
         let tail = |count: u32, bad: usize| {
-            Tail::of(even(count).chain(std::iter::repeat_n(50.0, bad)).collect(), count as usize + bad).unwrap()
+            Tail::of(even(count).chain(std::iter::repeat_n(50.0, bad)).collect(), count as usize + bad)
+                .unwrap()
         };
         assert!(tail(500, 5).chance(50.0) < 1e-9);
         assert!(tail(500, 0).chance(20.0) < tail(40, 0).chance(20.0));

@@ -120,7 +120,10 @@ fn draw_outliers(page: &mut Page, fleet: &Fleet, extent: Extent) {
     page.sentence(
         Tone::Plain,
         "  ",
-        format!("median: of the others of its model; slow: figures at least {} slower, of all", times(MIN_FACTOR)),
+        format!(
+            "median: of the others of its model; slow: figures at least {} slower, of all",
+            times(MIN_FACTOR)
+        ),
     );
     let models = distinct(fleet.groups.iter().map(|group| &group.model));
     for outlier in shown() {
@@ -176,7 +179,11 @@ fn draw_groups(page: &mut Page, fleet: &Fleet, extent: Extent) {
     let rows: Vec<Vec<String>> = fleet.groups.iter().take(shown).map(row).collect();
     page.table_with(&heads, &rows, &[1]);
     let not_compared = fleet.groups.iter().any(|group| group.compared_with == ComparedWith::None);
-    let meaning = if not_compared { format!("; {MISSING} outliers: fewer than {MIN_ALIKE} of the model") } else { String::new() };
+    let meaning = if not_compared {
+        format!("; {MISSING} outliers: fewer than {MIN_ALIKE} of the model")
+    } else {
+        String::new()
+    };
     page.sentence(Tone::Plain, "  ", format!("5%, 95%: so many of the disks are slower{meaning}"));
 }
 

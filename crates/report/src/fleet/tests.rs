@@ -32,11 +32,9 @@ fn fleet(hosts: usize, slow: &[usize]) -> Fleet {
 #[test]
 fn a_fleet_is_a_screen() {
     let fleet = fleet(40, &[3, 18]);
-    for (name, width, charset) in [
-        ("80", 80, Charset::Unicode),
-        ("40", 40, Charset::Unicode),
-        ("ascii", 80, Charset::Ascii),
-    ] {
+    for (name, width, charset) in
+        [("80", 80, Charset::Unicode), ("40", 40, Charset::Unicode), ("ascii", 80, Charset::Ascii)]
+    {
         let style = Style { width, color: Color::Never, charset };
         let text = fleet_text(&fleet, Extent::Short, style);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
