@@ -143,6 +143,10 @@ mod tests {
         write(&proc.join("cpuinfo"), X86_GUEST);
         write(&proc.join("meminfo"), "MemTotal: 1024 kB\n");
         write(&proc.join("sys/kernel/osrelease"), "6.1.0-13-amd64\n");
+        write(&proc.join("sys/kernel/hostname"), "(none)\n");
+        assert_eq!(described(&proc, &sys, None, clock()).hostname, None, "none was given");
+        write(&proc.join("sys/kernel/hostname"), "web17\n");
+        assert_eq!(described(&proc, &sys, None, clock()).hostname.as_deref(), Some("web17"));
         let nameless = described(&proc, &sys, None, clock());
         assert_eq!(nameless.kernel, "6.1.0-13-amd64");
         assert_eq!(nameless.cpu_model.as_deref(), Some("Some CPU @ 2.60GHz"));

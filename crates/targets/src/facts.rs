@@ -131,6 +131,25 @@ mod tests {
     }
 
     #[test]
+    fn the_firmware_is_that_of_nvme_or_of_scsi() {
+        let fake = crate::tests::Fake::new()
+            .disk("nvme0n1", "259:0")
+            .attribute("nvme0n1/device/firmware_rev", "5B2QGXA7\n")
+            .disk("sda", "8:0")
+            .attribute("sda/device/rev", "0003 \n")
+            .disk("vda", "254:0");
+        fake.with(|machine, _| {
+            let firmware = |name| {
+                let node = machine.tree.get(name).unwrap();
+                device(&machine.tree, node, &machine.mapper).firmware
+            };
+            assert_eq!(firmware("nvme0n1").as_deref(), Some("5B2QGXA7"));
+            assert_eq!(firmware("sda").as_deref(), Some("0003"));
+            assert_eq!(firmware("vda"), None);
+        });
+    }
+
+    #[test]
     fn zones_are_told_where_there_are_any() {
         let fake = crate::tests::Fake::new()
             .disk("sda", "8:0")
