@@ -52,7 +52,7 @@ pub(crate) fn named(word: &str, asked: &str, code: &'static str) -> Result<Recor
 ///
 /// # Errors
 /// A usage error when it is no regular file, cannot be read, or holds no Record that this version understands.
-fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem> {
+pub(crate) fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem> {
     let shown = printable(&path.to_string_lossy());
     let problem = |why: String| {
         let hint = "name a file that rdsk wrote with --json";

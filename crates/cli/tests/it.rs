@@ -29,6 +29,7 @@ mod load;
 mod load_fio;
 mod load_fuse;
 mod one_account;
+mod outliers;
 mod own_commands;
 mod own_pause;
 mod page;

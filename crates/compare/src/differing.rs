@@ -43,6 +43,7 @@ const TARGET: &[OfTarget] = &[
     ("device", |target| Some(device(target)?.name.clone())),
     ("kind of device", |target| device(target)?.kind.clone()),
     ("model", |target| device(target)?.model.clone()),
+    ("firmware", |target| device(target)?.firmware.clone()),
     ("serial", |target| device(target)?.serial.clone()),
     ("size of the device", |target| device(target)?.size_bytes.map(size)),
     ("stack", |target| Some(target.stack.join(" → ")).filter(|stack| !stack.is_empty())),

@@ -10,7 +10,7 @@ use rdsk_stats::{Histogram, Stepped, TimedSample, rounds_interval};
 pub(crate) const MIN_ROUNDS: usize = 3;
 
 /// What is compared of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Metric {
     /// Bytes per second; of writes that memory takes first, until everything is on stable storage.
     Rate,

@@ -1,6 +1,6 @@
 //! Runs compared with each other: which cells of two or more Records are alike ([`matching`]), what differs between the runs
-//! ([`differences`]), how each figure changed and how sure that is ([`compare`]), what a condition makes of it ([`Condition`]), and
-//! the course of one cell over many runs ([`Course`]). A pure function of Records: it draws nothing, and it names no cause.
+//! ([`differences`]), how each figure changed and how sure that is ([`compare`]), what a condition makes of it ([`Condition`]), the course
+//! of one cell over many runs ([`Course`]), and the outliers among many disks ([`fleet`]). A pure function of Records: it draws nothing, and it names no cause.
 
 mod change;
 mod compared;
@@ -8,6 +8,7 @@ mod condition;
 mod course;
 mod differing;
 mod figure;
+pub mod fleet;
 mod log_ratio;
 mod matching;
 mod missing;

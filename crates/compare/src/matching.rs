@@ -89,7 +89,7 @@ fn is_span_alike((base, a): (&Record, &Workload), (other, b): (&Record, &Workloa
 }
 
 /// Whether the span is all of each of its targets.
-fn is_whole(record: &Record, workload: &Workload) -> bool {
+pub(crate) fn is_whole(record: &Record, workload: &Workload) -> bool {
     workload.offset_bytes == 0
         && workload.targets.iter().all(|&index| {
             // A size of 0 is not known.

@@ -47,6 +47,9 @@ pub struct ClockFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
+    /// What it is called (uname's node name); untrusted text. `None` for a simulated one, and in Records before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
     /// Kernel release.
     pub kernel: String,
     /// Processor model.

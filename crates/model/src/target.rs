@@ -114,6 +114,9 @@ pub struct Device {
     pub below: Vec<Layer>,
     /// Model string, trimmed; untrusted text.
     pub model: Option<String>,
+    /// Revision of the firmware, trimmed (`device/firmware_rev` of NVMe, `device/rev` of SCSI and SATA); untrusted text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
     /// Serial number, trimmed; untrusted text.
     pub serial: Option<String>,
     /// Capacity.

@@ -49,7 +49,9 @@ fn described(proc: &Path, sys: &Path, signature: Option<&str>, clock: ClockFacts
     let meminfo = std::fs::read_to_string(proc.join("meminfo")).unwrap_or_default();
     let kernel = read_word(&proc.join("sys/kernel/osrelease"))
         .unwrap_or_else(|| rustix::system::uname().release().to_string_lossy().into_owned());
+    let hostname = read_word(&proc.join("sys/kernel/hostname")).filter(|name| name != "(none)");
     Host {
+        hostname,
         kernel,
         cpu_model: cpu_model(&cpuinfo),
         cpu_count: u32::try_from(rdsk_sys::affinity::allowed_cpus().len()).unwrap_or(u32::MAX),
@@ -141,6 +143,10 @@ mod tests {
         write(&proc.join("cpuinfo"), X86_GUEST);
         write(&proc.join("meminfo"), "MemTotal: 1024 kB\n");
         write(&proc.join("sys/kernel/osrelease"), "6.1.0-13-amd64\n");
+        write(&proc.join("sys/kernel/hostname"), "(none)\n");
+        assert_eq!(described(&proc, &sys, None, clock()).hostname, None, "none was given");
+        write(&proc.join("sys/kernel/hostname"), "web17\n");
+        assert_eq!(described(&proc, &sys, None, clock()).hostname.as_deref(), Some("web17"));
         let nameless = described(&proc, &sys, None, clock());
         assert_eq!(nameless.kernel, "6.1.0-13-amd64");
         assert_eq!(nameless.cpu_model.as_deref(), Some("Some CPU @ 2.60GHz"));

@@ -12,6 +12,7 @@ mod document;
 mod engine;
 mod figures;
 mod findings;
+pub mod fleet;
 mod header;
 mod lasting;
 mod markdown;

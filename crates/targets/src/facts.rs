@@ -15,6 +15,9 @@ use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::files::{names_in, read_flag, read_number, read_text, read_word};
 use std::path::{Path, PathBuf};
 
+/// Where drivers keep the revision of a disk's firmware: NVMe, and SCSI with SATA.
+const FIRMWARE: [&str; 2] = ["device/firmware_rev", "device/rev"];
+
 /// Reads sysfs, and what device mapper reports about an array. A partition has the queue attributes of its disk.
 pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
     let whole = tree.whole(node);
@@ -32,6 +35,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         mapped_name: layers::mapped_name(node),
         below: layers::below(tree, node),
         model: read_word(&whole.directory.join("device/model")),
+        firmware: FIRMWARE.iter().find_map(|name| read_word(&whole.directory.join(name))),
         serial: serial(&whole.directory),
         size_bytes: node.size_bytes(),
         logical_block_bytes: number("logical_block_size"),
@@ -124,6 +128,25 @@ mod tests {
         assert_eq!(active_scheduler("[none]").as_deref(), Some("none"));
         assert_eq!(active_scheduler("none").as_deref(), Some("none"));
         assert_eq!(active_scheduler(" "), None);
+    }
+
+    #[test]
+    fn the_firmware_is_that_of_nvme_or_of_scsi() {
+        let fake = crate::tests::Fake::new()
+            .disk("nvme0n1", "259:0")
+            .attribute("nvme0n1/device/firmware_rev", "5B2QGXA7\n")
+            .disk("sda", "8:0")
+            .attribute("sda/device/rev", "0003 \n")
+            .disk("vda", "254:0");
+        fake.with(|machine, _| {
+            let firmware = |name| {
+                let node = machine.tree.get(name).unwrap();
+                device(&machine.tree, node, &machine.mapper).firmware
+            };
+            assert_eq!(firmware("nvme0n1").as_deref(), Some("5B2QGXA7"));
+            assert_eq!(firmware("sda").as_deref(), Some("0003"));
+            assert_eq!(firmware("vda"), None);
+        });
     }
 
     #[test]

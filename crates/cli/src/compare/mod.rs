@@ -1,6 +1,7 @@
-//! `rdsk compare`: runs compared cell by cell, two command lines run in turn, and the course of one cell. It reads Records, or
+//! `rdsk compare`: runs compared cell by cell, two command lines run in turn, the course of one cell, and the outliers of a fleet. It reads Records, or
 //! has rdsk make them; it opens no target.
 
+pub(crate) mod fleet;
 mod kept;
 mod options;
 mod runs;
@@ -24,6 +25,10 @@ use runs::{Ended, Runner, Runs};
 /// # Errors
 /// When arguments mean nothing together, or a run cannot be read or made.
 pub(crate) fn run(options: &Compare) -> Result<u8, Problem> {
+    if fleet::is_fleet(options) {
+        options.history.choose();
+        return fleet::run(options).map(|()| exit::DONE);
+    }
     let task = options.task()?;
     options.history.choose();
     match &task {

@@ -31,6 +31,8 @@ const EXAMPLES: &str = r"Examples:
   rdsk compare --trend headline/read/sequential \
       monday.json tuesday.json wednesday.json
       one test over many runs, and since when it has changed
+  rdsk compare results/
+      the outliers among the disks of many hosts, a file each
   rdsk compare sim:tms-ramsan sim:tms-ramsan-2 --question scale
       two simulated systems";
 
@@ -42,7 +44,8 @@ const FIGURES: &[(&str, Metric)] = &[("rate", Metric::Rate), ("p50", Metric::P50
 ///
 /// A RUN is what rdsk show takes: a run of rdsk list, or a file that rdsk wrote with --json. The first one is the
 /// baseline. A simulated system (sim:NAME) is run. Only tests that do the same are compared; what differs between the
-/// runs is listed first. With --repeat the two quoted command lines after -- are run in turn, A B B A, and the runs are
+/// runs is listed first. A directory of such files, or more than eight runs, is a fleet: each disk is compared with the
+/// others of its model, and the slow ones are named. With --repeat the two quoted command lines after -- are run in turn, A B B A, and the runs are
 /// compared.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -86,7 +89,7 @@ pub(crate) struct Compare {
     pub(super) charset: CharsetArgs,
     #[command(flatten)]
     pub(super) history: HistoryArgs,
-    /// Runs, the baseline first: those of rdsk list, files, or sim:NAME
+    /// Runs, the baseline first: those of rdsk list, files, or sim:NAME; or directories of files
     #[arg(
         value_name = "RUN",
         value_parser = value::name("run", "name a run of rdsk list, or a file that rdsk wrote with --json"),
@@ -123,6 +126,13 @@ pub(super) enum Task {
 impl Compare {
     pub(super) const fn extent(&self) -> Extent {
         if self.details { Extent::Full } else { Extent::Short }
+    }
+
+    /// Whether no flag is about pairs of runs, or one test.
+    pub(super) fn asks_nothing_of_pairs(&self) -> bool {
+        let has_trend = self.trend.is_some() || self.figure.is_some();
+        let repeats = self.repeat.is_some() || self.prepare_a.is_some() || self.prepare_b.is_some();
+        self.fail_if.is_empty() && !self.fail_if_unsure && !has_trend && !repeats && self.lines.is_empty()
     }
 
     /// What is compared.

@@ -5,15 +5,16 @@ mod files;
 mod open;
 mod options;
 
-use crate::cli_args::JsonPlace;
+use crate::cli_args::{ColorWhen, JsonPlace};
 use crate::json_file::{PAGE, Sink};
-use crate::{out, record_file};
+use crate::{compare, out, record_file, screen};
 pub(crate) use options::Report;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::distinct;
 use rdsk_analysis::words::together;
 use rdsk_html::{Figure, Subject};
 use rdsk_model::{Problem, ProblemKind, Record, Target, TargetKind};
+use rdsk_report::Charset;
 use rdsk_units::printable;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -29,6 +30,10 @@ const SHORT_ID: usize = 10;
 pub(crate) fn report(report: &Report) -> Result<(), Problem> {
     report.check()?;
     report.history.choose();
+    if report.is_fleet() {
+        let style = screen::style_on(&std::io::stdout(), ColorWhen::Auto, Charset::Unicode);
+        return out::data(&compare::fleet::page(&report.runs, "report", style)?);
+    }
     let prepare = |place: &JsonPlace| Sink::prepare(PAGE, place, &report.runs);
     let sink = Sink::wanted(PAGE, report.output.as_ref(), &report.runs)?;
     let read = |word: &String| record_file::named(word, "report", "no-record");

@@ -7,7 +7,7 @@ use crate::{completion, value};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use rdsk_model::Problem;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "Examples:
   rdsk report last --open
@@ -25,7 +25,8 @@ const MAX_RECORDS: usize = 16;
 /// The page is one file that works without a network: what was measured, the headline and the findings in words, and for
 /// each question the figures with their tables and their evidence. Several runs are laid over each other. --svg and --png
 /// write the same figures as files, in light colours. Without -o the page is a file of the current directory that is named
-/// after the run, and its name is printed.
+/// after the run, and its name is printed. Of a directory of results, or more than 16 runs, the outliers are named as rdsk
+/// compare does, as text.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Report {
@@ -43,7 +44,7 @@ pub(crate) struct Report {
     pub(super) png: Option<PathBuf>,
     #[command(flatten)]
     pub(super) history: HistoryArgs,
-    /// Runs of rdsk list, or files that rdsk wrote with --json
+    /// Runs of rdsk list, files that rdsk wrote with --json, or directories of these
     #[arg(
         value_name = "RUN",
         required = true,
@@ -54,15 +55,21 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// Whether these are the runs of a fleet: a directory, or more than one graph distinguishes.
+    pub(super) fn is_fleet(&self) -> bool {
+        self.runs.len() > MAX_RECORDS || self.runs.iter().any(|word| Path::new(word).is_dir())
+    }
+
     /// Refuses what means nothing.
     ///
     /// # Errors
-    /// When there are too many runs, or a page that goes to standard output is to be shown.
+    /// When figures of a fleet are wanted, or a page that goes to standard output is to be shown.
     pub(super) fn check(&self) -> Result<(), Problem> {
-        if self.runs.len() > MAX_RECORDS {
+        let has_place = self.output.is_some() || self.open || self.svg.is_some() || self.png.is_some();
+        if self.is_fleet() && has_place {
             return Err(usage(
-                format!("report lays at most {MAX_RECORDS} runs over each other"),
-                "name fewer of them, or write several pages",
+                format!("more than {MAX_RECORDS} runs, or a directory, have a page of text only"),
+                "leave out -o, --open, --svg and --png, or name fewer files",
             ));
         }
         if self.open && self.output == Some(JsonPlace::Stdout) {
@@ -108,7 +115,7 @@ mod tests {
                 ("a --svg ''", "empty"),
                 ("a --svg --png", "--svg: a value is missing"),
                 ("a --bs 4k", "--bs"),
-                (many.as_str(), "at most 16"),
+                (many.as_str(), "more than 16 runs"),
             ],
         );
     }

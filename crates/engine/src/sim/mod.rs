@@ -70,6 +70,7 @@ impl SimEngine {
         let lab = self.clock.lab.lock();
         let params = lab.host(self.luns.first()?.host).params();
         Some(Host {
+            hostname: None,
             kernel: "simulated".into(),
             cpu_model: None,
             cpu_count: 1,

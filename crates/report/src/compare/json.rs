@@ -28,7 +28,7 @@ pub fn compared_json(comparing: &Comparing<'_>, records: &[(&str, &Record)]) -> 
 }
 
 /// The schema comes first: by it a file is known as one that may be replaced.
-fn text(schema: &str, document: &Value) -> String {
+pub(crate) fn text(schema: &str, document: &Value) -> String {
     let rest = format!("{document:#}");
     format!("{{\n  \"schema\": \"{schema}\",{}", rest.strip_prefix('{').unwrap_or_default())
 }

@@ -6,6 +6,7 @@ mod json;
 mod table;
 mod trend;
 
+pub(crate) use json::text as document;
 pub use json::{compared_json, course_json};
 pub use trend::course_text;
 
