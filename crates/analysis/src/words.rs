@@ -181,7 +181,7 @@ fn conditions(cell: &CellRecord) -> String {
     text
 }
 
-/// A test as the label of a row or the subject of a figure, where [`test`] is its name in a sentence: `random write 4K QD32`, `sync write 4K QD1`, `write 64K, 4 streams`, `paths: read 1M direct`. What another
+/// A test as the label of a row or the subject of a figure, where [`test()`] is its name in a sentence: `random write 4K QD32`, `sync write 4K QD1`, `write 64K, 4 streams`, `paths: read 1M direct`. What another
 /// program measured keeps its own name.
 pub fn test_label(cell: &CellRecord) -> String {
     let workload = &cell.workload;

@@ -16,23 +16,23 @@ pub(crate) const OPEN_DEPTH: u32 = 128;
 pub struct JobWords {
     /// Its name.
     pub name: Option<String>,
-    /// The jobs of a phase run at once, and phases one after the other [1].
+    /// The jobs of a phase run at once, and phases one after the other; by default 1.
     pub phase: Option<u32>,
-    /// `read`, `write`, `randread`, `randwrite`, `rw`, `randrw`, or `randread,write` where the two directions differ [randread].
+    /// `read`, `write`, `randread`, `randwrite`, `rw`, `randrw`, or `randread,write` where the two directions differ; by default randread.
     pub rw: Option<String>,
-    /// Percent of the requests that are reads, where there are both [50].
+    /// Percent of the requests that are reads, where there are both; by default 50.
     pub mix: Option<u32>,
-    /// A size, a range `4k-64k`, or shares `4k/70:64k/30`; `READS,WRITES` where the two differ [4k].
+    /// A size, a range `4k-64k`, or shares `4k/70:64k/30`; `READS,WRITES` where the two differ; by default 4k.
     pub bs: Option<String>,
-    /// Requests in flight per stream [1; 128 with a rate].
+    /// Requests in flight per stream; by default 1; 128 with a rate.
     pub iodepth: Option<u32>,
-    /// Streams [1].
+    /// Streams; by default 1.
     pub streams: Option<u32>,
-    /// `direct`, `buffered` or `dontcache` [direct].
+    /// `direct`, `buffered` or `dontcache`; by default direct.
     pub path: Option<String>,
     /// Requests per second of all streams together.
     pub rate: Option<String>,
-    /// `constant` or `poisson` [poisson].
+    /// `constant` or `poisson`; by default poisson.
     pub arrivals: Option<String>,
     /// fsync after so many writes.
     pub fsync: Option<u32>,
@@ -40,11 +40,11 @@ pub struct JobWords {
     pub fdatasync: Option<u32>,
     /// Whether each write is durable when it returns.
     pub dsync: Option<bool>,
-    /// `uniform`, `once`, `zipf:1.2`, `pareto:0.2`, `normal:10` or `zoned:60/10:30/20:10/70` [uniform].
+    /// `uniform`, `once`, `zipf:1.2`, `pareto:0.2`, `normal:10` or `zoned:60/10:30/20:10/70`; by default uniform.
     pub distribution: Option<String>,
     /// Rest after each request, or after each `think_every`.
     pub think: Option<String>,
-    /// Requests from one rest to the next [1].
+    /// Requests from one rest to the next; by default 1.
     pub think_every: Option<u32>,
     /// When it begins.
     pub delay: Option<String>,
@@ -54,7 +54,7 @@ pub struct JobWords {
     pub runtime: Option<String>,
     /// Where its span begins.
     pub offset: Option<String>,
-    /// Length of its span [all that is left].
+    /// Length of its span; by default all that is left.
     pub size: Option<String>,
     /// Whether each stream has its own part of the span.
     pub apart: Option<bool>,

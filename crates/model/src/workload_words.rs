@@ -63,7 +63,7 @@ words!(
     Pattern {
         /// Each block follows the one before; wraps at the end of the span.
         Sequential = "sequential",
-        /// Offsets drawn from the span, see [`Workload::seed`].
+        /// Offsets drawn from the span, see [`crate::Workload::seed`].
         Random = "random",
     }
 );
@@ -153,13 +153,13 @@ words!(
 words!(
     /// A word of a workload that the document of another program does not hold; its key is null in the Record.
     Untold {
-        /// [`Workload::pattern`].
+        /// [`crate::Workload::pattern`].
         Pattern = "pattern",
-        /// [`Workload::path`].
+        /// [`crate::Workload::path`].
         Path = "path",
-        /// [`Workload::sync`].
+        /// [`crate::Workload::sync`].
         Sync = "sync",
-        /// [`Workload::engine`].
+        /// [`crate::Workload::engine`].
         Engine = "engine",
     }
 );

@@ -1,6 +1,6 @@
 //! What uses a target: each use is a reason why nothing may be written, whatever the flags.
 //!
-//! In: what [`machine`](crate::machine) has read, and a device (`block_uses`) or a file (`file_uses`). Out: [`Found`], with a [`Use`] for each
+//! In: what [`machine`](crate::machine) has read, and a device (`block_uses`) or a file (`file_uses`). Out: `Found`, with a [`Use`] for each
 //! mount, device, process, lock and export that the target serves, and a doubt for whatever could not be looked at. `authorize` decides.
 //! This file is data only; those below it look, and none of them opens anything for writing.
 
