@@ -5,6 +5,8 @@ use super::figure::{Figure, is_about_lasting};
 use crate::steady::Course;
 use rdsk_model::{CellRecord, JobResult, Need, Record, Statistic, Threshold, VerdictCode};
 
+/// Half a turn at 15,000 per minute.
+const QUICKEST_TURN_NS: u64 = 2_000_000;
 /// Requests of which the longest is worth a word.
 const FEW: u64 = 20;
 /// What the fast part of a flash drive or the cache of an array holds at most.
@@ -40,7 +42,7 @@ pub(super) fn doubts(
     let of_pass = by_verdict
         .0
         .or_else(|| memory_doubt(record))
-        .or_else(|| flush_doubt(record, threshold, cell))
+        .or_else(|| flush_doubt(record, threshold, cell, result))
         .or_else(|| space_doubt(record, threshold, cell))
         .or_else(|| rare_doubt(threshold, figure))
         .or_else(|| unsteady_doubt(need, threshold, result))
@@ -54,13 +56,34 @@ pub(super) fn doubts(
 /// Findings that say that a flush does not do what it promises.
 const LYING: [&str; 2] = ["durable-not-flushed", "faster-than-rotation"];
 
-fn flush_doubt(record: &Record, threshold: &Threshold, cell: &CellRecord) -> Option<String> {
+fn flush_doubt(
+    record: &Record,
+    threshold: &Threshold,
+    cell: &CellRecord,
+    result: &JobResult,
+) -> Option<String> {
     let job = cell.workload.jobs.iter().find(|job| job.name == threshold.job)?;
     if job.flush.is_none() && !job.dsync {
         return None;
     }
     let lies = record.findings.iter().find(|finding| LYING.contains(&finding.code.as_str()));
-    lies.map(|finding| format!("a power cut may lose what was flushed ({})", finding.code))
+    let lost = lies.map(|finding| format!("a power cut may lose what was flushed ({})", finding.code));
+    lost.or_else(|| platter_doubt(record, cell, result))
+}
+
+/// No platter makes anything durable in less time than it takes to turn.
+fn platter_doubt(record: &Record, cell: &CellRecord, result: &JobResult) -> Option<String> {
+    let durable = result.flushes.as_ref().or(result.writes.as_ref())?;
+    let median_ns = durable.latency_ns.p50.filter(|ns| *ns < QUICKEST_TURN_NS)?;
+    let of_cell = record.targets.iter().filter(|target| cell.workload.targets.contains(&target.index));
+    let device =
+        of_cell.filter_map(|target| target.device.as_ref()).find(|device| device.rotational == Some(true))?;
+    Some(format!(
+        "{} says that it rotates, and no platter makes a write durable in {}: a cache took it, which a power cut may lose, or \
+         queue/rotational is wrong",
+        rdsk_units::printable(&device.name),
+        rdsk_units::Nanos(median_ns)
+    ))
 }
 
 fn memory_doubt(record: &Record) -> Option<String> {
@@ -169,4 +192,24 @@ fn unsent_doubt(result: &JobResult) -> Option<String> {
     // A few that arrived just before the end are no sign of a target that falls behind.
     let rate = result.rate.as_ref().filter(|rate| rate.unsent > rate.due / 1000)?;
     Some(format!("{} of {} requests were never sent, as the target fell behind", rate.unsent, rate.due))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn no_platter_flushes_sooner_than_it_turns() {
+        let mut record = fixtures::load();
+        let mut said = |rotational, p50_ns| {
+            for target in &mut record.targets {
+                target.device.as_mut().unwrap().rotational = Some(rotational);
+            }
+            let mut job = record.cells[0].result.jobs[1].clone();
+            job.flushes.as_mut().unwrap().latency_ns.p50 = Some(p50_ns);
+            platter_doubt(&record, &record.cells[0], &job).is_some()
+        };
+        assert_eq!([said(true, 154_000), said(true, 2_400_000), said(false, 154_000)], [true, false, false]);
+    }
 }
