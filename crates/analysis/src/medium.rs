@@ -7,6 +7,8 @@ use rdsk_units::printable;
 /// The mean wait for the sector alone is 2 ms at 15,000 turns per minute, without moving the heads: half of all random I/Os
 /// take longer. A quarter of that leaves room for short spans and clever scheduling.
 pub const SOONER_THAN_PLATTERS_NS: u64 = 500_000;
+/// Half a turn at 15,000 per minute, which a write waits for on average before it is on the platter.
+pub const QUICKEST_TURN_NS: u64 = 2_000_000;
 /// I/Os from which the median counts.
 const MIN_FOR_MEDIAN: u64 = 100;
 

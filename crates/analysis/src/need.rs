@@ -10,13 +10,13 @@ mod figure;
 
 pub use figure::Figure;
 
-use crate::steady::{Course, Measure};
+use crate::steady::Course;
 use crate::words;
 use doubts::doubts;
 use figure::figure_of;
 use rdsk_model::{CellRecord, JobResult, LoadJob, Need, Record, Statistic, Threshold};
 
-/// So many requests have an interval of a p99, unless their repeats differ.
+/// With this many requests a p99 has an interval, unless their repeats differ.
 const MANY: u64 = 10_000;
 
 /// The answer to one threshold.
@@ -103,7 +103,7 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
         },
         Outcome::Unsure => (Outcome::Unsure, Some(why_unsure(threshold, &figure, result))),
     };
-    let course = Course::of(result).filter(|course| course.measure == Measure::Rate);
+    let course = Course::of_rate(result);
     let is_steady = course.is_none_or(|course| course.steady_from == Some(0));
     let longer = (by_figure == Outcome::Unsure && is_steady).then(|| longer(threshold, &figure)).flatten();
     Judged { threshold, job, figure: Some(figure), outcome, doubt, longer }
@@ -162,7 +162,7 @@ fn unsteady(threshold: &Threshold, result: &JobResult) -> Option<String> {
     if !matches!(threshold.statistic, Statistic::OpsPerS | Statistic::BytesPerS) {
         return None;
     }
-    let course = Course::of(result).filter(|course| course.measure == Measure::Rate)?;
+    let course = Course::of_rate(result)?;
     let (first, last) = (*course.parts.first()?, *course.parts.last()?);
     (course.steady_from != Some(0)).then(|| {
         let change = words::times(last / first);

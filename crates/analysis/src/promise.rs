@@ -53,27 +53,26 @@ impl Promised {
 }
 
 /// Requests per second of the cell's first job.
-fn reached(cell: &CellRecord) -> Option<f64> {
-    let job = cell.result.jobs.first()?;
-    let ops: u64 = job.reads.iter().chain(&job.writes).map(|kind| kind.ops).sum();
-    (job.elapsed_ns > 0).then(|| ops as f64 / (job.elapsed_ns as f64 / 1e9))
+pub fn reached(cell: &CellRecord) -> Option<f64> {
+    cell.result.jobs.first()?.requests_per_s()
 }
 
 fn step(cell: &CellRecord, promise: Promise) -> Option<Step> {
     let offered_per_s = cell.workload.jobs.first()?.offered_per_s()?;
     let latency = cell.result.latency_ns.as_ref()?;
-    let job = cell.result.jobs.first()?;
     Some(Step {
         offered_per_s,
         reached_per_s: reached(cell)?,
         p50_ns: latency.p50,
         held_ns: if promise.percent > 99.5 { latency.p999 } else { latency.p99 },
-        holds: holds(cell, job.rate.as_ref().map_or(0, |rate| rate.unsent), promise),
+        holds: holds(cell, promise),
     })
 }
 
 /// Whether the percentile of the latencies of a cell is within the promise, where requests that were never sent are beyond it.
-pub fn holds(cell: &CellRecord, unsent: u64, promise: Promise) -> bool {
+pub fn holds(cell: &CellRecord, promise: Promise) -> bool {
+    let rates = cell.result.jobs.iter().filter_map(|job| job.rate.as_ref());
+    let unsent: u64 = rates.map(|rate| rate.unsent).sum();
     let latency = cell.result.latency_ns.as_ref();
     let histogram = latency.and_then(|latency| Histogram::from_base64(latency.histogram.as_deref()?).ok());
     let Some(histogram) = histogram.filter(|histogram| histogram.count() > 0) else { return false };

@@ -9,7 +9,7 @@ use rdsk_model::{JobResult, KindResult, LatencyWindow};
 
 /// Parts of the time.
 const PARTS: usize = 10;
-/// So many parts at least are steady together.
+/// Parts that are steady together, at least.
 const LEAST_PARTS: usize = 5;
 /// What the figures of these parts may differ by, as a share of their mean.
 const MOST_RANGE: f64 = 0.2;
@@ -57,6 +57,11 @@ impl Course {
         let parts: Vec<f64> = (0..PARTS).map(part).collect::<Option<_>>()?;
         let steady_from = (0..=PARTS - LEAST_PARTS).find(|&from| is_steady(&parts[from..]));
         Some(Self { measure, parts, part_ns, steady_from })
+    }
+
+    /// Of a job whose rate is its own choice: one in a closed loop.
+    pub fn of_rate(job: &JobResult) -> Option<Self> {
+        Self::of(job).filter(|course| course.measure == Measure::Rate)
     }
 
     /// The least and the largest figure of the steady state, or of all tenths without one.
@@ -117,7 +122,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    /// A job with so many requests in each tenth of a second.
+    /// A job with these numbers of requests in successive tenths of a second.
     fn job(ops: [u64; 10]) -> JobResult {
         let window = |(number, &ops): (u64, &u64)| LatencyWindow {
             begin_ns: number * 100_000_000,

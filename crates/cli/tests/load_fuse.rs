@@ -7,27 +7,60 @@ use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::fusedisk::{Behaviour, Extra, Op, Served, Stall};
 use rdsk_testkit::{Need, requires};
 use serde_json::Value;
+use std::fmt;
 use std::process::Command;
 
 const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
 const S: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 const RATE: u64 = 1000;
+/// No latency is shorter than what the log says, but for the width of a bucket of the histogram.
+const BUCKET: f64 = 0.98;
+/// A busy machine may leave too few I/Os.
 const ATTEMPTS: usize = 5;
 
-#[test]
-fn an_open_loop_counts_a_stall_from_the_intended_arrivals() {
-    if requires(&NEEDS) {
-        first_right(ATTEMPTS, || stalled(Stall { every_ns: 6 * S, lasts_ns: S / 2 }, 15));
+/// A latency in ns: what rdsk says, and what the log of the disk says.
+pub(crate) struct Latency {
+    pub(crate) name: &'static str,
+    pub(crate) said: f64,
+    pub(crate) logged: f64,
+}
+
+impl Latency {
+    fn ratio(&self) -> f64 {
+        self.said / self.logged
+    }
+
+    /// An error unless the two agree within a share.
+    pub(crate) fn agrees(&self, within: f64) -> Result<(), String> {
+        ensure((self.ratio() - 1.0).abs() < within, || self.to_string())
     }
 }
 
-/// Reads at a steady rate of a disk that stalls: the p99.9 and the longest latency are those of its log, within 2%.
-pub(crate) fn stalled(stall: Stall, budget_s: u64) -> Result<(), String> {
+impl fmt::Display for Latency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ns, {} ns by the log", self.name, self.said, self.logged)
+    }
+}
+
+/// A busy machine adds to what the disk takes, and never makes it shorter; how close the two are is in timing/load.rs. Counted from the
+/// call, one read in each stall would be late, and not 500.
+#[test]
+fn an_open_loop_counts_a_stall_from_the_intended_arrivals() {
+    if requires(&NEEDS) {
+        let latencies = first_right(ATTEMPTS, || stalled(Stall { every_ns: 6 * S, lasts_ns: S / 2 }, 24));
+        for latency in latencies {
+            assert!(latency.ratio() > BUCKET, "{latency}");
+        }
+    }
+}
+
+/// Reads at a steady rate, one in flight, of a disk that stalls: their p99.9 and the longest. `Err` where the machine left too few.
+pub(crate) fn stalled(stall: Stall, budget_s: u64) -> Result<Vec<Latency>, String> {
     let (disk, device) = programmed(Behaviour { stall: Some(stall), ..Behaviour::single(MS / 5) });
     disk.clear_log();
     let line = format!(
-        "load {} --rate {RATE} --arrivals constant --budget {budget_s}s --no-history",
+        "load {} --rate {RATE} --arrivals constant --iodepth 1 --budget {budget_s}s --no-history",
         word(device.path())
     );
     let answer = ask(&line).expect_code(0);
@@ -43,14 +76,13 @@ pub(crate) fn stalled(stall: Stall, budget_s: u64) -> Result<(), String> {
         let rank = (share * latencies.len() as f64).ceil() as usize;
         latencies[rank.clamp(1, latencies.len()) - 1] as f64
     };
-    for (key, truth) in [("p999", nearest(0.999)), ("max", nearest(1.0))] {
-        ensure(reads["latency_ns"][key].is_u64(), || {
-            format!("too few reads for {key}: {}", latencies.len())
-        })?;
-        let said = figure(reads, &format!("/latency_ns/{key}"));
-        ensure((said / truth - 1.0).abs() < 0.02, || format!("{key}: {said} ns, {truth} ns by the log"))?;
-    }
-    ensure(nearest(0.999) > 0.4 * stall.lasts_ns as f64, || "no stall fell into a repeat".into())
+    ensure(nearest(0.999) > 0.4 * stall.lasts_ns as f64, || "no stall fell into a repeat".into())?;
+    ensure(reads["latency_ns"]["p999"].is_u64(), || format!("too few reads: {}", latencies.len()))?;
+    let latency = |name: &'static str, share: f64| {
+        let said = figure(reads, &format!("/latency_ns/{name}"));
+        Latency { name, said, logged: nearest(share) }
+    };
+    Ok(vec![latency("p999", 0.999), latency("max", 1.0)])
 }
 
 /// Latencies of the reads of a cell from their intended arrivals, ascending: those of each repeat lie at equal distances, from the
@@ -84,16 +116,16 @@ fn intended_latencies(log: &[Served], cell: &Value) -> Result<Vec<u64>, String> 
     Ok(latencies)
 }
 
+/// The answer follows from a figure that is never below that of the log: a busy machine makes the disk slower than it was programmed, and
+/// then the answer is another one. What a quiet one answers is in timing/load.rs.
 #[test]
 fn etcd_is_judged_by_the_flushes_of_the_disk() {
     if requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::Ext4]) {
         for p99_ms in [9, 11] {
-            first_right(ATTEMPTS, || {
-                let Judged { code, logged_ns, is_open } = etcd_with(p99_ms)?;
-                // A busy machine makes the disk slower than it was programmed, and then the answer is another one.
-                let right = if is_open { 5 } else { i32::from(logged_ns > 10 * MS) };
-                ensure(code == right, || format!("exit code {code}, and a p99 of {logged_ns} ns in the log"))
-            });
+            let Judged { code, p99, is_open } = first_right(ATTEMPTS, || etcd_with(p99_ms));
+            assert!(p99.ratio() > BUCKET, "{p99}");
+            let right = if is_open { 5 } else { i32::from(p99.said > 10.0 * MS as f64) };
+            assert_eq!(code, right, "{p99}");
         }
     }
 }
@@ -101,14 +133,14 @@ fn etcd_is_judged_by_the_flushes_of_the_disk() {
 /// The answer of a check, and what it rests on.
 pub(crate) struct Judged {
     pub(crate) code: i32,
-    /// The p99 of the flushes by the log of the disk.
-    pub(crate) logged_ns: u64,
+    /// Of the flushes.
+    pub(crate) p99: Latency,
     /// Whether 10 ms lie inside the interval.
-    pub(crate) is_open: bool,
+    is_open: bool,
 }
 
-/// `check etcd` on a filesystem of a disk whose flushes make a p99 of so many milliseconds. `Err` where the figure is not that of the
-/// disk's log, within 5%.
+/// `check etcd` on a filesystem of a disk with flushes of this p99 in milliseconds. `Err` where the machine left too few of them, or where
+/// the log has others.
 pub(crate) fn etcd_with(p99_ms: u64) -> Result<Judged, String> {
     let (disk, device) = programmed_of(256 << 20, Behaviour::single(MS / 20));
     // Without a journal, which commits by itself now and then, a call is the writes before a flush and this one flush.
@@ -126,7 +158,7 @@ pub(crate) fn etcd_with(p99_ms: u64) -> Result<Judged, String> {
     let answer = ask(&format!("check etcd {} --budget 12s --no-history", word(mount.path())));
     let flushes = &answer.record["cells"][0]["result"]["jobs"][0]["flushes"];
     ensure(flushes["latency_ns"]["p99"].is_u64(), || format!("too few flushes: {}", flushes["ops"]))?;
-    let said_ns = figure(flushes, "/latency_ns/p99");
+    let said = figure(flushes, "/latency_ns/p99");
     let mut log = disk.log();
     log.sort_by_key(|served| served.arrival_ns);
     let calls = log.split_inclusive(|served| served.op == Op::Flush);
@@ -140,12 +172,9 @@ pub(crate) fn etcd_with(p99_ms: u64) -> Result<Judged, String> {
     })?;
     took_ns.drain(..logged - whole);
     took_ns.sort_unstable();
-    let logged_ns = took_ns[whole * 99 / 100];
-    ensure((said_ns / logged_ns as f64 - 1.0).abs() < 0.05, || {
-        format!("{said_ns} ns, {logged_ns} ns by the log")
-    })?;
+    let p99 = Latency { name: "p99", said, logged: took_ns[whole * 99 / 100] as f64 };
     let end = |name: &str| flushes["latency_ns"]["ranges"]["p99"][name].as_u64();
     let is_open =
         end("low").is_none_or(|low| low <= 10 * MS) && end("high").is_none_or(|high| high > 10 * MS);
-    Ok(Judged { code: answer.code(), logged_ns, is_open })
+    Ok(Judged { code: answer.code(), p99, is_open })
 }

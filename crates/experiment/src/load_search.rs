@@ -5,8 +5,8 @@
 //! (0.9 ms), 8,750/s (2.1 ms, too long), 8,125/s and so on: after eight steps the rate is known to 40/s.
 
 use crate::run_state::RunOutcome;
-use rdsk_analysis::promise::holds;
-use rdsk_model::{Arrivals, Cell, CellRecord, JobResult, Plan, Problem, Promise, Rate};
+use rdsk_analysis::promise::{holds, reached};
+use rdsk_model::{Arrivals, Cell, CellRecord, Plan, Problem, Promise, Rate};
 
 /// How often the interval is halved: the rate is known to one part in 256 of what the target can do.
 pub(crate) const STEPS: u32 = 8;
@@ -27,7 +27,7 @@ pub(crate) fn search(
     run: &mut dyn FnMut(&Plan) -> RunOutcome,
 ) -> (Vec<CellRecord>, Option<Problem>, bool) {
     let mut cells = Vec::new();
-    let (mut low, mut high) = (0.0, rate_of(measured).unwrap_or(0.0));
+    let (mut low, mut high) = (0.0, reached(measured).unwrap_or(0.0));
     for step in 1..=STEPS {
         let rate = (low + high) / 2.0;
         if rate <= 0.0 {
@@ -42,7 +42,7 @@ pub(crate) fn search(
             notes: Vec::new(),
         };
         let outcome = run(&plan);
-        let holds = outcome.cells.first().is_some_and(|cell| holds(cell, unsent(cell), promise));
+        let holds = outcome.cells.first().is_some_and(|cell| holds(cell, promise));
         cells.extend(outcome.cells);
         if outcome.interrupted || outcome.problem.is_some() {
             return (cells, outcome.problem, outcome.interrupted);
@@ -66,17 +66,4 @@ fn at_rate(closed: &Cell, rate: f64, step: u32) -> Cell {
         job.rate = Some(Rate { per_s: rate / f64::from(job.streams.max(1)), arrivals });
     }
     cell
-}
-
-/// Requests per second of a cell's first job.
-#[allow(clippy::cast_precision_loss, reason = "counts of requests are far below 2^53")]
-fn rate_of(cell: &CellRecord) -> Option<f64> {
-    let job = cell.result.jobs.first()?;
-    let ops = |job: &JobResult| job.reads.iter().chain(&job.writes).map(|kind| kind.ops).sum::<u64>();
-    (job.elapsed_ns > 0).then(|| ops(job) as f64 / (job.elapsed_ns as f64 / 1e9))
-}
-
-/// Requests of a cell that arrived and were never sent.
-fn unsent(cell: &CellRecord) -> u64 {
-    cell.result.jobs.iter().filter_map(|job| job.rate.as_ref()).map(|rate| rate.unsent).sum()
 }

@@ -11,6 +11,7 @@ pub mod event;
 pub mod evidence;
 mod evidence_plus;
 pub mod finding;
+pub mod job_result;
 pub mod latency;
 pub mod load;
 pub mod need;
@@ -43,11 +44,9 @@ pub use evidence::{
     LoopFile, PageCache, PageCacheState, ProcessIo,
 };
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
+pub use job_result::{JobResult, KindResult, LatencyWindow, RateResult};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
-pub use load::{
-    Arrivals, BlockShare, Flush, FlushCall, JobResult, KindResult, LatencyWindow, LoadJob, OffsetRule, Rate,
-    RateResult, Requests, Zone,
-};
+pub use load::{Arrivals, BlockShare, Flush, FlushCall, LoadJob, OffsetRule, Rate, Requests, Zone};
 pub use need::{Need, Statistic, Strength, Subject, Threshold};
 pub use nvme::is_nvme_path;
 pub use output_flags::{OUTPUT_FLAGS, OUTPUT_SWITCHES, without_output};

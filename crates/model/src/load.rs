@@ -1,7 +1,6 @@
 //! A load: jobs that run at once on one target, each with its mix of reads and writes, its block sizes, offsets, rate and flushes. Pure
 //! data; it decides nothing but whether a job contradicts itself.
 
-use crate::latency::Latency;
 use crate::workload_words::{IoPath, StreamRange, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -320,69 +319,6 @@ fn check_offsets(rule: &OffsetRule) -> Result<(), String> {
             }
         }
     }
-}
-
-/// Latencies of requests that completed within one part of the time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LatencyWindow {
-    /// When it begins: time in which the load ran, the visits before included.
-    pub begin_ns: u64,
-    /// How long it is; the last of a visit ends with it.
-    pub lasts_ns: u64,
-    /// How many completed in it.
-    pub ops: u64,
-    /// Their median to 0.8 %; `None` with too few.
-    pub p50_ns: Option<u64>,
-    /// Their 99th percentile to 0.8 %; `None` with too few.
-    pub p99_ns: Option<u64>,
-    /// The longest of them; `None` without any.
-    pub max_ns: Option<u64>,
-}
-
-/// Requests of one kind that a job completed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct KindResult {
-    /// How many.
-    pub ops: u64,
-    /// Their bytes; 0 for flushes.
-    pub bytes: u64,
-    /// Their latencies: from the arrival where the job has a rate, else from the call.
-    pub latency_ns: Latency,
-    /// The latencies in the order of time, at most 16 windows of equal length in each visit.
-    pub windows: Vec<LatencyWindow>,
-}
-
-/// How a job kept up with its rate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RateResult {
-    /// Requests that were due before the load ended.
-    pub due: u64,
-    /// Of these, the ones that were never issued, since all that may be in flight was.
-    pub unsent: u64,
-    /// From each arrival to the call.
-    pub lag_ns: Latency,
-}
-
-/// What one job of a load did in all visits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct JobResult {
-    /// Its name.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
-    pub name: String,
-    /// Time in which its streams ran, all visits together.
-    pub elapsed_ns: u64,
-    /// Its reads.
-    pub reads: Option<KindResult>,
-    /// Its writes.
-    pub writes: Option<KindResult>,
-    /// Its flushes.
-    pub flushes: Option<KindResult>,
-    /// `None` in a closed loop.
-    pub rate: Option<RateResult>,
 }
 
 #[cfg(test)]

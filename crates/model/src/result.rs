@@ -1,7 +1,7 @@
 //! What one cell measured: its sums, and its visits, streams, windows and chosen positions. It holds data and draws nothing.
 
+use crate::job_result::JobResult;
 use crate::latency::{Estimate, Latency};
-use crate::load::JobResult;
 use crate::stalled::Stalls;
 use crate::workload_words::{EngineKind, words};
 use serde::{Deserialize, Serialize};

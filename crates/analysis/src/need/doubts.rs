@@ -2,11 +2,10 @@
 //! for what the need is about.
 
 use super::figure::{Figure, is_about_lasting};
+use crate::medium;
 use crate::steady::Course;
 use rdsk_model::{CellRecord, JobResult, Need, Record, Statistic, Threshold, VerdictCode};
 
-/// Half a turn at 15,000 per minute.
-const QUICKEST_TURN_NS: u64 = 2_000_000;
 /// Requests of which the longest is worth a word.
 const FEW: u64 = 20;
 /// What the fast part of a flash drive or the cache of an array holds at most.
@@ -74,7 +73,7 @@ fn flush_doubt(
 /// No platter makes anything durable in less time than it takes to turn.
 fn platter_doubt(record: &Record, cell: &CellRecord, result: &JobResult) -> Option<String> {
     let durable = result.flushes.as_ref().or(result.writes.as_ref())?;
-    let median_ns = durable.latency_ns.p50.filter(|ns| *ns < QUICKEST_TURN_NS)?;
+    let median_ns = durable.latency_ns.p50.filter(|ns| *ns < medium::QUICKEST_TURN_NS)?;
     let of_cell = record.targets.iter().filter(|target| cell.workload.targets.contains(&target.index));
     let device =
         of_cell.filter_map(|target| target.device.as_ref()).find(|device| device.rotational == Some(true))?;
@@ -87,15 +86,8 @@ fn platter_doubt(record: &Record, cell: &CellRecord, result: &JobResult) -> Opti
 }
 
 fn memory_doubt(record: &Record) -> Option<String> {
-    let finds = |finding: &rdsk_model::Finding| finding.code == "memory-device";
-    let is_zram = |target: &rdsk_model::Target| {
-        target
-            .device
-            .iter()
-            .any(|device| ["zram", "ram", "null_blk"].contains(&device.kind.as_deref().unwrap_or_default()))
-    };
-    let is_memory = record.findings.iter().any(finds) || record.targets.iter().any(is_zram);
-    is_memory.then(|| "the device keeps its data in memory".into())
+    let memory = record.targets.iter().find_map(medium::memory_disk)?;
+    Some(format!("{memory} keeps its data in memory"))
 }
 
 fn space_doubt(record: &Record, threshold: &Threshold, cell: &CellRecord) -> Option<String> {
@@ -189,8 +181,7 @@ fn burst_doubt(
 }
 
 fn unsent_doubt(result: &JobResult) -> Option<String> {
-    // A few that arrived just before the end are no sign of a target that falls behind.
-    let rate = result.rate.as_ref().filter(|rate| rate.unsent > rate.due / 1000)?;
+    let rate = result.rate.as_ref().filter(|rate| !rate.is_kept())?;
     Some(format!("{} of {} requests were never sent, as the target fell behind", rate.unsent, rate.due))
 }
 

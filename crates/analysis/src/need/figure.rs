@@ -1,7 +1,7 @@
 //! The figure that a threshold is about, with its 95 % interval.
 
 use crate::metrics;
-use crate::steady::{Course, Measure};
+use crate::steady::Course;
 use rdsk_model::{CellRecord, JobResult, KindResult, Need, PercentileRange, Statistic, Subject, Threshold};
 use rdsk_stats::{Histogram, mean_interval};
 
@@ -92,7 +92,8 @@ fn rate(
         return Some(figure);
     }
     if cell.workload.jobs.len() > 1
-        && let Some(figure) = of_tenths(result, kind, amount, 0)
+        && let Some(figure) =
+            Course::of_rate(result).and_then(|course| of_tenths(&course.parts, result, kind, amount))
     {
         return Some(figure);
     }
@@ -110,18 +111,16 @@ fn rate(
     })
 }
 
-/// The rate of the tenths of the steady state, with Student's interval of their mean; `None` without one, and where a rate was offered.
+/// The rate of the steady state; `None` without one, and where a rate was offered.
 fn lasting(result: &JobResult, kind: &KindResult, amount: u64) -> Option<Figure> {
-    let course = Course::of(result).filter(|course| course.measure == Measure::Rate)?;
-    of_tenths(result, kind, amount, course.steady_from?)
+    let course = Course::of_rate(result)?;
+    of_tenths(course.parts.get(course.steady_from?..)?, result, kind, amount)
 }
 
-/// The rate of the tenths from one of them on, with Student's interval of their mean.
-fn of_tenths(result: &JobResult, kind: &KindResult, amount: u64, from: usize) -> Option<Figure> {
-    let course = Course::of(result).filter(|course| course.measure == Measure::Rate)?;
-    let steady = course.parts.get(from..)?;
-    let of_kind = amount as f64 / all_ops(result) as f64;
-    let rates: Vec<f64> = steady.iter().map(|rate| rate * of_kind).collect();
+/// The rate of these tenths of the time, with Student's interval of their mean.
+fn of_tenths(tenths: &[f64], result: &JobResult, kind: &KindResult, amount: u64) -> Option<Figure> {
+    let of_request = amount as f64 / result.requests().max(1) as f64;
+    let rates: Vec<f64> = tenths.iter().map(|rate| rate * of_request).collect();
     let interval = mean_interval(&rates)?;
     let end = |end: f64| Some(end.max(0.0));
     Some(Figure { value: interval.mean, low: end(interval.low), high: end(interval.high), ops: kind.ops })
@@ -129,14 +128,9 @@ fn of_tenths(result: &JobResult, kind: &KindResult, amount: u64, from: usize) ->
 
 /// The lowest rate of a tenth of the time.
 fn lowest(result: &JobResult, kind: &KindResult) -> Option<Figure> {
-    let course = Course::of(result).filter(|course| course.measure == Measure::Rate)?;
-    let rate = course.parts.iter().copied().reduce(f64::min)?;
-    let value = rate * kind.bytes as f64 / all_ops(result) as f64;
+    let rate = Course::of_rate(result)?.parts.into_iter().reduce(f64::min)?;
+    let value = rate * kind.bytes as f64 / result.requests().max(1) as f64;
     Some(Figure { value, low: None, high: None, ops: kind.ops })
-}
-
-fn all_ops(result: &JobResult) -> u64 {
-    result.reads.iter().chain(&result.writes).map(|kind| kind.ops).sum::<u64>().max(1)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use rdsk_units::printable;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// So many runs are still compared with the first one.
+/// Up to this number, runs are compared with the first one; more of them are a fleet.
 const MOST_PAIRS: usize = 8;
 /// Files of a directory that are warned of, each by itself.
 const MOST_WARNINGS: usize = 3;

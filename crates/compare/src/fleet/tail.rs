@@ -4,14 +4,14 @@
 use rdsk_stats::{median, quantile_sorted};
 use std::f64::consts::LN_2;
 
-/// From so many disks on, the tail begins at the last tenth of the scores, below that at the last third.
+/// With this number of disks or more, the tail begins at the last tenth of the scores, with fewer at the last third.
 const MANY: usize = 30;
 const SHARES: [f64; 2] = [0.1, 1.0 / 3.0];
 /// A tail is no shorter than this in standard deviations; that of a normal distribution is 0.5.
 const LEAST_EXCESS: f64 = 0.4;
 /// The median of an exponential distribution knows half of what its mean does.
 const OF_MEDIAN: f64 = 0.5;
-/// The scores of one disk in its tests depend on each other: they count as so many at most.
+/// The scores of one disk in its tests depend on each other: this is the most that they count as.
 const MOST_PER_DISK: usize = 4;
 
 /// The upper tail of scores.

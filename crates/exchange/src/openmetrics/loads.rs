@@ -36,10 +36,9 @@ pub(super) fn jobs(text: &mut String, cells: &[Labelled<'_>]) {
 
 fn kinds_of<'a>(cell: &'a Labelled<'a>) -> impl Iterator<Item = (String, &'a KindResult)> {
     cell.cell.result.jobs.iter().flat_map(|job| {
-        let kinds = [("reads", &job.reads), ("writes", &job.writes), ("flushes", &job.flushes)];
-        kinds.into_iter().filter_map(|(word, kind)| {
+        job.kinds().map(|(word, kind)| {
             let names = labels(&[("job", job.name.as_str()), ("kind", word)]);
-            Some((format!("{},{names}", cell.labels), kind.as_ref()?))
+            (format!("{},{names}", cell.labels), kind)
         })
     })
 }

@@ -92,8 +92,7 @@ fn by_time(rows: &[NamedCell<'_>], has_several: bool) -> Option<Figure> {
 
 /// The kinds of requests of a job with their names.
 fn named_kinds(job: &JobResult) -> impl Iterator<Item = (String, &KindResult)> {
-    let kinds = [("reads", &job.reads), ("writes", &job.writes), ("flushes", &job.flushes)];
-    kinds.into_iter().filter_map(move |(word, kind)| Some((format!("{} {word}", job.name), kind.as_ref()?)))
+    job.kinds().map(|(word, kind)| (format!("{} {word}", job.name), kind))
 }
 
 /// Latency over the rate that arrived, a line for each result.

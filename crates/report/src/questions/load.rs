@@ -46,16 +46,14 @@ pub(crate) fn sentence(analysis: &Analysis<'_>) -> Option<String> {
     }
     let of_job = |job: &JobResult| {
         let seconds = job.elapsed_ns.max(1) as f64 / 1e9;
-        let kinds = [("reads", &job.reads), ("writes", &job.writes), ("flushes", &job.flushes)];
-        let kind = |(word, kind): (&str, &Option<KindResult>)| {
-            let kind = kind.as_ref()?;
+        let kind = |(word, kind): (&str, &KindResult)| {
             let p99 = kind
                 .latency_ns
                 .p99
                 .map_or(String::new(), |ns| format!(" with a p99 of {}", words::nanos(ns)));
-            Some(format!("{}/s {word}{p99}", count(kind.ops as f64 / seconds)))
+            format!("{}/s {word}{p99}", count(kind.ops as f64 / seconds))
         };
-        let kinds: Vec<String> = kinds.into_iter().filter_map(kind).collect();
+        let kinds: Vec<String> = job.kinds().map(kind).collect();
         format!("{}: {}", job.name, kinds.join(", "))
     };
     let jobs = cells::of(analysis, Experiment::Load).flat_map(|cell| &cell.result.jobs).map(of_job);
@@ -168,16 +166,13 @@ fn draw_verdict(page: &mut Page, cell: &CellRecord) {
 /// The reads, writes and flushes of a job.
 fn rows_of(job: &LoadJob, result: &JobResult) -> Vec<Vec<String>> {
     let seconds = (result.elapsed_ns.max(1) as f64) / 1e9;
-    let flushes = job.flush.map_or("flushes".to_owned(), |flush| flush.call.to_string());
-    let kinds: [(String, &Option<KindResult>); 3] =
-        [("reads".into(), &result.reads), ("writes".into(), &result.writes), (flushes, &result.flushes)];
-    let row = |(word, kind): (String, &Option<KindResult>)| {
-        let kind = kind.as_ref()?;
+    let row = |(word, kind): (&'static str, &KindResult)| {
+        let word = job.flush.filter(|_| word == "flushes").map_or(word, |flush| flush.call.as_str());
         let latency = &kind.latency_ns;
         let time = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), words::nanos);
         let bandwidth =
             if kind.bytes > 0 { words::rate(kind.bytes as f64 / seconds) } else { "–".to_owned() };
-        Some(vec![
+        vec![
             format!("{} {word}", job.name),
             format!("{}/s", count(kind.ops as f64 / seconds)),
             bandwidth,
@@ -185,9 +180,9 @@ fn rows_of(job: &LoadJob, result: &JobResult) -> Vec<Vec<String>> {
             time(latency.p99),
             time(latency.p999),
             time(latency.max),
-        ])
+        ]
     };
-    kinds.into_iter().filter_map(row).collect()
+    result.kinds().map(row).collect()
 }
 
 /// What was asked of a job, in words.
@@ -261,9 +256,8 @@ fn sizes(requests: &Requests) -> String {
 fn course(result: &JobResult) -> Option<String> {
     let course = Course::of(result)?;
     let (least, largest) = course.range();
-    let kinds = || result.reads.iter().chain(&result.writes);
-    let (ops, bytes) = kinds().fold((0, 0), |(ops, bytes), kind| (ops + kind.ops, bytes + kind.bytes));
-    let mean_bytes = bytes as f64 / ops.max(1) as f64;
+    let bytes: u64 = result.kinds().map(|(_, kind)| kind.bytes).sum();
+    let mean_bytes = bytes as f64 / result.requests().max(1) as f64;
     let of = |figure: f64| match course.measure {
         Measure::Rate if mean_bytes >= LARGE_BYTES => words::rate(figure * mean_bytes),
         Measure::Rate => format!("{}/s", count(figure)),
@@ -289,11 +283,7 @@ fn course(result: &JobResult) -> Option<String> {
 
 /// The latencies of its slowest kind of request in the order of time, where they differ.
 fn by_time(result: &JobResult) -> Option<String> {
-    let kinds = [("reads", &result.reads), ("writes", &result.writes), ("flushes", &result.flushes)];
-    let shown = kinds.into_iter().filter_map(|(word, kind)| {
-        let kind = kind.as_ref()?;
-        Some((word, kind, kind.latency_ns.p99?))
-    });
+    let shown = result.kinds().filter_map(|(word, kind)| Some((word, kind, kind.latency_ns.p99?)));
     let (word, kind, _) = shown.max_by_key(|(.., p99)| *p99)?;
     let p99s: Vec<u64> = kind.windows.iter().filter_map(|window| window.p99_ns).collect();
     let worst = kind.windows.iter().max_by_key(|window| window.p99_ns)?;
@@ -313,8 +303,7 @@ fn kept_up(job: &LoadJob, result: &JobResult) -> Option<String> {
     let (offered, rate) = (job.offered_per_s()?, result.rate.as_ref()?);
     let lag = rate.lag_ns.p99.map_or(String::new(), |ns| format!(", 99% sent within {}", words::nanos(ns)));
     let sent = rate.due.saturating_sub(rate.unsent);
-    // A few that arrived just before the end are no sign of a target that falls behind.
-    Some(if rate.unsent <= rate.due / 1000 {
+    Some(if rate.is_kept() {
         let last = if rate.unsent == 0 {
             String::new()
         } else {
