@@ -5,7 +5,7 @@
 use rdsk_testkit::guest::{Disk, Tier};
 use rdsk_testkit::{Need, requires};
 
-use crate::{faults, guest, identity, refusals, stacks, stripe};
+use crate::{faults, guest, identity, refusals, stacks};
 
 const MIB: u64 = 1 << 20;
 
@@ -24,15 +24,12 @@ fn what_the_suite_tries_is_as_expected() {
         .disk(Disk::virtio("A", 64 * MIB))
         .disk(Disk::virtio("B", 48 * MIB))
         .disk(Disk::virtio("C", 48 * MIB))
-        .disk(Disk::virtio("D", 48 * MIB))
-        .disk(Disk::virtio("E", 48 * MIB))
         .disk(Disk::nvme("NV", 16 * MIB).serial("NV1"))
         .disk(Disk::scsi("S", 48 * MIB).properties(two_paths))
         .disk(Disk::scsi("P", 0).over("S").properties(two_paths))
         .disk(Disk::scsi("T", 64 * MIB))
         .boot();
     stacks::try_core(&mut guest);
-    stripe::try_core(&mut guest);
     identity::try_core(&mut guest);
     refusals::try_core(&mut guest);
     faults::try_core(&mut guest);

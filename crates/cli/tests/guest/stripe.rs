@@ -1,6 +1,6 @@
 //! Truth: the chunk, the full stripe, its start and the level of real arrays, beside what their disks moved for each kind of request, by
 //! reads alone and with writes; and devices that have none. Each row creates an array and runs `rdsk stripe` twice. `cargo xtask campaign
-//! guest` keeps the results of all rows in xtask/records/campaigns/guest.md.
+//! guest` tries them and keeps the results of all rows in xtask/records/campaigns/guest.md.
 
 #![allow(clippy::print_stderr, reason = "with --nocapture each row says what it was told to be")]
 
@@ -36,102 +36,90 @@ struct Row {
     /// Makes `/dev/md0`, or says with `on=` which device to ask.
     make: &'static str,
     truth: Truth,
-    tier: Tier,
 }
 
-const fn extended(name: &'static str, make: &'static str, truth: Truth) -> Row {
-    Row { name, make, truth, tier: Tier::Extended }
+const fn array(name: &'static str, make: &'static str, truth: Truth) -> Row {
+    Row { name, make, truth }
 }
 
 use Truth::Stripe;
 
 const MD: &[Row] = &[
-    extended("RAID 0, 3 × 32 KiB", "raid md0 0 $A $B $C -- --chunk=32", Stripe("RAID 0", 32, 96, 0)),
-    Row {
-        tier: Tier::Core,
-        ..extended(
-            "RAID 5 left-symmetric with a bitmap, 4 × 64 KiB",
-            "raid md0 5 $A $B $C $D -- --chunk=64 --bitmap=internal",
-            Stripe("RAID 5", 64, 192, 0),
-        )
-    },
-    extended("RAID 6, 5 × 64 KiB", "raid md0 6 $A $B $C $D $E -- --chunk=64", Stripe("RAID 6", 64, 192, 0)),
-    extended(
-        "RAID 10 near, 4 × 64 KiB",
-        "raid md0 10 $A $B $C $D -- --chunk=64",
-        Stripe("RAID 10", 64, 128, 0),
+    array("RAID 0, 3 × 32 KiB", "raid md0 0 $A $B $C -- --chunk=32", Stripe("RAID 0", 32, 96, 0)),
+    array(
+        "RAID 5 left-symmetric with a bitmap, 4 × 64 KiB",
+        "raid md0 5 $A $B $C $D -- --chunk=64 --bitmap=internal",
+        Stripe("RAID 5", 64, 192, 0),
     ),
-    extended("RAID 1", "raid md0 1 $A $B -- --bitmap=internal", Truth::None("RAID 1")),
-    extended("RAID 0, 2 × 4 KiB", "raid md0 0 $A $B -- --chunk=4", Stripe("RAID 0", 4, 8, 0)),
-    extended("RAID 0, 3 × 12 KiB", "raid md0 0 $A $B $C -- --chunk=12", Stripe("RAID 0", 12, 36, 0)),
-    extended("RAID 0, 4 × 512 KiB", "raid md0 0 $A $B $C $D -- --chunk=512", Stripe("RAID 0", 512, 2048, 0)),
-    extended("RAID 4, 4 × 64 KiB", "raid md0 4 $A $B $C $D -- --chunk=64", Stripe("RAID 4", 64, 192, 0)),
-    extended(
+    array("RAID 6, 5 × 64 KiB", "raid md0 6 $A $B $C $D $E -- --chunk=64", Stripe("RAID 6", 64, 192, 0)),
+    array("RAID 10 near, 4 × 64 KiB", "raid md0 10 $A $B $C $D -- --chunk=64", Stripe("RAID 10", 64, 128, 0)),
+    array("RAID 1", "raid md0 1 $A $B -- --bitmap=internal", Truth::None("RAID 1")),
+    array("RAID 0, 2 × 4 KiB", "raid md0 0 $A $B -- --chunk=4", Stripe("RAID 0", 4, 8, 0)),
+    array("RAID 0, 3 × 12 KiB", "raid md0 0 $A $B $C -- --chunk=12", Stripe("RAID 0", 12, 36, 0)),
+    array("RAID 0, 4 × 512 KiB", "raid md0 0 $A $B $C $D -- --chunk=512", Stripe("RAID 0", 512, 2048, 0)),
+    array("RAID 4, 4 × 64 KiB", "raid md0 4 $A $B $C $D -- --chunk=64", Stripe("RAID 4", 64, 192, 0)),
+    array(
         "RAID 5 left-symmetric, 3 × 64 KiB",
         "raid md0 5 $A $B $C -- --chunk=64",
         Stripe("RAID 5", 64, 128, 0),
     ),
-    extended(
+    array(
         "RAID 5 left-asymmetric, 4 × 64 KiB",
         "raid md0 5 $A $B $C $D -- --chunk=64 --layout=la",
         Stripe("RAID 5", 64, 192, 0),
     ),
-    extended(
+    array(
         "RAID 5 right-symmetric, 4 × 32 KiB",
         "raid md0 5 $A $B $C $D -- --chunk=32 --layout=rs",
         Stripe("RAID 5", 32, 96, 0),
     ),
-    extended(
+    array(
         "RAID 5 right-asymmetric, 3 × 64 KiB",
         "raid md0 5 $A $B $C -- --chunk=64 --layout=ra",
         Stripe("RAID 5", 64, 128, 0),
     ),
-    extended(
-        "RAID 5, 5 × 512 KiB",
-        "raid md0 5 $A $B $C $D $E -- --chunk=512",
-        Stripe("RAID 5", 512, 2048, 0),
-    ),
-    extended(
+    array("RAID 5, 5 × 512 KiB", "raid md0 5 $A $B $C $D $E -- --chunk=512", Stripe("RAID 5", 512, 2048, 0)),
+    array(
         "RAID 6 with a bitmap, 5 × 16 KiB",
         "raid md0 6 $A $B $C $D $E -- --chunk=16 --bitmap=internal",
         Stripe("RAID 6", 16, 48, 0),
     ),
-    extended(
+    array(
         "RAID 10 far, 4 × 64 KiB",
         "raid md0 10 $A $B $C $D -- --chunk=64 --layout=f2",
         Stripe("RAID 10", 64, 256, 0),
     ),
-    extended(
+    array(
         "RAID 10 offset, 4 × 64 KiB",
         "raid md0 10 $A $B $C $D -- --chunk=64 --layout=o2",
         Stripe("RAID 10", 64, 256, 0),
     ),
-    extended("RAID 10 near, 3 × 64 KiB", "raid md0 10 $A $B $C -- --chunk=64", Stripe("RAID 10", 64, 192, 0)),
-    extended(
+    array("RAID 10 near, 3 × 64 KiB", "raid md0 10 $A $B $C -- --chunk=64", Stripe("RAID 10", 64, 192, 0)),
+    array(
         "RAID 10 far, 2 × 64 KiB",
         "raid md0 10 $A $B -- --chunk=64 --layout=f2",
         Stripe("RAID 10", 64, 128, 0),
     ),
-    extended(
+    array(
         "partition of a RAID 5 at 1 MiB",
         "raid md0 5 $A $B $C $D -- --chunk=64; echo 2048,60000 | partitions /dev/md0; on=/dev/md0p1",
         Stripe("RAID 5", 64, 192, 128),
     ),
-    extended(
+    array(
         "RAID 5 over partitions",
         "for d in $A $B $C; do echo 4096,40000 | partitions $d; done
 raid md0 5 ${A}1 ${B}1 ${C}1 -- --chunk=64",
         Stripe("RAID 5", 64, 128, 0),
     ),
-    extended("linear", "raid md0 linear $A $B $C", Truth::None("linear")),
-    extended("one disk", "on=$A", Truth::NoneSeen),
-    extended(
+    array("linear", "raid md0 linear $A $B $C", Truth::None("linear")),
+    array("one disk", "on=$A", Truth::NoneSeen),
+    array(
         "RAID 6 that is resynchronised",
         "echo 50 > /proc/sys/dev/raid/speed_limit_min; echo 100 > /proc/sys/dev/raid/speed_limit_max
 mdadm --quiet --create /dev/md0 --run --level=6 --raid-devices=5 --chunk=64 $A $B $C $D $E",
         Truth::Doubted("RAID 6", 64, 192, "is busy with a resync"),
     ),
-    extended(
+    array(
         "RAID 5 that lacks a member",
         "mdadm --quiet --create /dev/md0 --run --assume-clean --level=5 --raid-devices=4 --chunk=64 $A $B $C missing",
         Truth::Doubted("RAID 5", 64, 192, "is missing 1 of its members"),
@@ -140,51 +128,51 @@ mdadm --quiet --create /dev/md0 --run --level=6 --raid-devices=5 --chunk=64 $A $
 
 /// Device mapper and LVM: `dm NAME` says which node a mapped device has.
 const DM: &[Row] = &[
-    extended(
+    array(
         "dm-striped, 3 × 64 KiB",
         r#"dmsetup create st --table "0 98304 striped 3 128 $A 2048 $B 2048 $C 2048"; on=$(dm st)"#,
         Stripe("RAID 0", 64, 192, 0),
     ),
-    extended(
+    array(
         "LVM raid5, 4 × 64 KiB",
         "volume --nosync --type raid5 -i3 -I64k -L24M; on=$(dm vg-lv)",
         Stripe("RAID 5", 64, 192, 0),
     ),
-    extended(
+    array(
         "dm-striped, 2 × 48 KiB",
         r#"dmsetup create st --table "0 98304 striped 2 96 $A 2048 $B 2048"; on=$(dm st)"#,
         Stripe("RAID 0", 48, 96, 0),
     ),
-    extended("LVM striped, 3 × 256 KiB", "volume -i3 -I256k -L48M; on=$(dm vg-lv)", Stripe("RAID 0", 256, 768, 0)),
-    extended(
+    array("LVM striped, 3 × 256 KiB", "volume -i3 -I256k -L48M; on=$(dm vg-lv)", Stripe("RAID 0", 256, 768, 0)),
+    array(
         "LVM raid4, 4 × 64 KiB",
         "volume --nosync --type raid4 -i3 -I64k -L24M; on=$(dm vg-lv)",
         Stripe("RAID 4", 64, 192, 0),
     ),
-    extended(
+    array(
         "LVM raid10, 4 × 64 KiB",
         "volume --nosync --type raid10 -i2 -m1 -I64k -L24M; on=$(dm vg-lv)",
         Stripe("RAID 10", 64, 128, 0),
     ),
-    extended("LVM raid1", "volume --nosync --type raid1 -m1 -L24M; on=$(dm vg-lv)", Truth::None("RAID 1")),
-    extended(
+    array("LVM raid1", "volume --nosync --type raid1 -m1 -L24M; on=$(dm vg-lv)", Truth::None("RAID 1")),
+    array(
         "dm-linear over two disks",
         r#"printf '0 32768 linear %s 2048\n32768 32768 linear %s 2048\n' $A $B | dmsetup create row; on=$(dm row)"#,
         Truth::None("linear"),
     ),
-    extended(
+    array(
         "a thin volume that is mapped",
         "pvcreate -q $A $B; vgcreate -q vg $A $B; lvcreate -q -y --type thin-pool -n pool -L 24M vg
 lvcreate -q -y -V 12M -T vg/pool -n th; dd if=/dev/zero of=$(dm vg-th) bs=1M count=12 oflag=direct; on=$(dm vg-th)",
         Truth::NoneSeen,
     ),
-    extended(
+    array(
         "dm-crypt on a disk",
         r#"key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 dmsetup create cr --table "0 65536 crypt aes-xts-plain64 $key 0 $A 0"; on=$(dm cr)"#,
         Truth::NoneSeen,
     ),
-    extended(
+    array(
         "dm-linear at 320 KiB of a RAID 5",
         r#"raid md0 5 $A $B $C $D -- --chunk=64; dmsetup create part --table "0 65536 linear /dev/md0 640"; on=$(dm part)"#,
         Stripe("RAID 5", 64, 192, 64),
@@ -330,12 +318,7 @@ fn words(reading: &StripeResult) -> String {
     )
 }
 
-/// Tries the rows of the core set.
-pub(crate) fn try_core(guest: &mut Booted) {
-    try_all(guest, MD.iter().filter(|row| row.tier == Tier::Core));
-}
-
-fn try_all<'r>(guest: &mut Booted, rows: impl IntoIterator<Item = &'r Row>) {
+fn try_all(guest: &mut Booted, rows: &[Row]) {
     let mut wrong = Vec::new();
     for row in rows {
         let start = Instant::now();

@@ -79,7 +79,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "mounted",
         says: &["another mount namespace"],
         tear_down: "echo > /tmp/go; wait $other",
-        tier: Tier::Core,
         ..ROW
     },
     Refusal {
@@ -113,7 +112,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         identity: "ata-second",
         code: "system-disk",
         tear_down: "umount /boot",
-        tier: Tier::Core,
         ..ROW
     },
     Refusal {

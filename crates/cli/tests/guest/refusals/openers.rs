@@ -1,6 +1,5 @@
 //! Devices and files that a program has open, not exclusively, or that the kernel exports to other hosts.
 
-use rdsk_testkit::guest::Tier;
 
 use crate::refusal::{Allow, ROW, Refusal};
 
@@ -93,7 +92,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "exported",
         says: &["namespace 1 of the NVMe subsystem nqn.test"],
         tear_down: "echo 0 > $n/namespaces/1/enable; rmdir $n/namespaces/1 $n",
-        tier: Tier::Core,
         ..ROW
     },
     Refusal {

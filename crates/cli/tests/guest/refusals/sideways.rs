@@ -27,7 +27,6 @@ pub(crate) const STACKED: &[Refusal] = &[
         code: "mounted",
         says: &["one", "which has some of its sectors"],
         tear_down: "umount $at; dmsetup remove one",
-        tier: Tier::Core,
         ..ROW
     },
     Refusal {
