@@ -9,7 +9,7 @@ mod tree;
 
 use crate::json_file::{self, JSON, Sink};
 use crate::output_args::{CharsetArgs, JsonArgs};
-use crate::{completion, exit, out, panic_hook, value};
+use crate::{completion, exit, out, panic_hook, screen, value};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use rdsk_model::{Problem, ProblemKind, TargetKind};
@@ -83,7 +83,13 @@ pub(crate) fn show(info: &Info) -> Result<u8, Problem> {
     let names = if info.targets.is_empty() { everything(&roots.sys) } else { info.targets.clone() };
     let infos: Vec<TargetInfo> = names.into_iter().map(|name| inspect(name, &roots)).collect();
     let mut code = exit::DONE;
-    let page = || page::page(&infos, charset(info.charset.charset(), |name| std::env::var(name).ok()));
+    let page = || {
+        page::page(
+            &infos,
+            charset(info.charset.charset(), |name| std::env::var(name).ok()),
+            screen::columns(),
+        )
+    };
     let shown = json_file::output(sink.as_ref(), || document(&infos, None), page);
     if let Err(problem) = shown {
         code = out::failure(&problem);

@@ -15,6 +15,11 @@ pub(crate) fn style((color, charset): (ColorWhen, Charset)) -> Style {
     style_on(&std::io::stdout(), color, charset)
 }
 
+/// Columns of a page on standard output that has no style, at least 40.
+pub(crate) fn columns() -> usize {
+    style_on(&std::io::stdout(), ColorWhen::Never, Charset::Ascii).width.max(40)
+}
+
 /// The style of a page on one of the standard streams.
 pub(crate) fn style_on<S: RawStream + AsFd>(stream: &S, color: ColorWhen, charset: Charset) -> Style {
     let columns = std::env::var("COLUMNS").ok();

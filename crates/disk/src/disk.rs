@@ -333,12 +333,10 @@ impl Disk {
         let order = self.params.write_cache.map_or(DestageOrder::Fifo, |cache| cache.order);
         let chosen = match order {
             DestageOrder::Fifo => self.dirty.extents.iter().next(),
-            DestageOrder::Nearest => self.dirty.extents.iter().min_by(|a, b| {
-                let reach = |extent: &Extent| {
-                    self.mechanics.position_ns(begin_ns + self.turned_ns, self.cylinder, extent.first)
-                };
-                reach(a).total_cmp(&reach(b))
-            }),
+            DestageOrder::Nearest => {
+                let extents = self.dirty.extents.iter();
+                self.mechanics.nearest(begin_ns + self.turned_ns, self.cylinder, extents)
+            }
         };
         let Some(chosen) = chosen.copied() else { return begin_ns };
         let unit = self.params.physical_sector_bytes / SECTOR_BYTES;

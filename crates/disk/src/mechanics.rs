@@ -5,6 +5,7 @@
 //! sector 0 without a pause. Tracks are skewed by exactly their switch times, so the position modulo one revolution is also
 //! the sector's angle, and reading a range takes the difference of its ends' positions.
 
+use crate::cache::Extent;
 use crate::params::DiskParams;
 
 /// A sector that arrives within this time before the end of a revolution was not missed: the difference is the rounding of a
@@ -139,7 +140,36 @@ impl Mechanics {
 
     /// Time from `now_ns` with the head on `cylinder` until it reaches `sector`: seek, then rotation.
     pub(crate) fn position_ns(&self, now_ns: f64, cylinder: u64, sector: u64) -> f64 {
-        let seek_ns = self.seek.time_ns(self.cylinder_of(sector).abs_diff(cylinder));
+        self.wait_after_seek_ns(now_ns, self.seek_ns(cylinder, sector), sector)
+    }
+
+    /// The extent whose start the head reaches first from `cylinder`; of several, the first of them.
+    pub(crate) fn nearest<'e>(
+        &self,
+        now_ns: f64,
+        cylinder: u64,
+        extents: impl Iterator<Item = &'e Extent>,
+    ) -> Option<&'e Extent> {
+        let mut nearest: Option<(f64, &Extent)> = None;
+        for extent in extents {
+            let least_ns = nearest.map_or(f64::INFINITY, |(ns, _)| ns);
+            let seek_ns = self.seek_ns(cylinder, extent.first);
+            // Most lie farther than the head can come in the time that another one takes, turn included.
+            if seek_ns < least_ns {
+                let reach_ns = self.wait_after_seek_ns(now_ns, seek_ns, extent.first);
+                if reach_ns < least_ns {
+                    nearest = Some((reach_ns, extent));
+                }
+            }
+        }
+        nearest.map(|(_, extent)| extent)
+    }
+
+    fn seek_ns(&self, cylinder: u64, sector: u64) -> f64 {
+        self.seek.time_ns(self.cylinder_of(sector).abs_diff(cylinder))
+    }
+
+    fn wait_after_seek_ns(&self, now_ns: f64, seek_ns: f64, sector: u64) -> f64 {
         let wait_ns = (self.stream_ns(sector) - now_ns - seek_ns).rem_euclid(self.revolution_ns);
         if self.revolution_ns - wait_ns < ROUNDING_NS { seek_ns } else { seek_ns + wait_ns }
     }
@@ -194,6 +224,25 @@ mod tests {
         assert!((mechanics.transfer_ns(second, 50) - 10e6).abs() < 1e-3);
         assert_eq!(mechanics.cylinder_of(second), 60);
         assert_eq!(mechanics.cylinder_of(second + 90 * 4 * 50 - 1), 149, "the last of 150 cylinders");
+    }
+
+    #[test]
+    fn the_nearest_is_what_a_look_at_all_finds() {
+        let mechanics = Mechanics::new(&params());
+        let mut state: u64 = 1;
+        let mut random = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % most
+        };
+        for _ in 0..200 {
+            let extents: Vec<Extent> =
+                (0..30).map(|_| random(40_000)).map(|first| Extent { first, end: first + 8 }).collect();
+            let (now_ns, cylinder) = (random(1 << 30) as f64, random(150));
+            let reach = |extent: &Extent| mechanics.position_ns(now_ns, cylinder, extent.first);
+            let nearest = extents.iter().min_by(|a, b| reach(a).total_cmp(&reach(b)));
+            assert_eq!(mechanics.nearest(now_ns, cylinder, extents.iter()), nearest);
+        }
+        assert_eq!(mechanics.nearest(0.0, 0, [].iter()), None);
     }
 
     #[test]

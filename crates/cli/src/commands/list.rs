@@ -1,6 +1,5 @@
 //! `rdsk list`: a line for each run, or JSON.
 
-use crate::cli_args::ColorWhen;
 use crate::history::{self, ID_CHARACTERS, Place, moment, problem};
 use crate::output_args::HistoryArgs;
 use crate::{completion, out, screen, value};
@@ -8,7 +7,6 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use rdsk_analysis::words::figure;
 use rdsk_model::{Experiment, Problem};
-use rdsk_report::Charset;
 use rdsk_store::{Filter, RunLine};
 use rdsk_units::printable;
 use serde_json::json;
@@ -93,19 +91,21 @@ pub(crate) fn list(list: &List) -> Result<(), Problem> {
     if list.json {
         return out::data(&document(&runs));
     }
-    let width = screen::style_on(&std::io::stdout(), ColorWhen::Never, Charset::Ascii).width;
-    out::data(&text(&runs, width, is_cut))
+    out::data(&text(&runs, screen::columns(), is_cut))
 }
 
 fn text(runs: &[RunLine], width: usize, is_cut: bool) -> String {
     if runs.is_empty() {
         return "no runs".into();
     }
-    let mut text =
-        String::from("ID          WHEN (UTC)        STATUS         READ   WRITE  TARGET (LABEL)\n");
-    text.push_str("                                           MiB/s   MiB/s\n");
+    let mut text = String::new();
+    if width >= MIN_WIDTH {
+        text.push_str("ID          WHEN (UTC)        STATUS         READ   WRITE  TARGET (LABEL)\n");
+        text.push_str("                                           MiB/s   MiB/s\n");
+    }
     for run in runs {
-        writeln!(text, "{}", line(run, width)).expect("a String takes everything");
+        let shown = if width < MIN_WIDTH { lines(run, width) } else { line(run, width) };
+        writeln!(text, "{shown}").expect("a String takes everything");
     }
     if is_cut {
         text.push_str("there are more; --limit N shows N\n");
@@ -113,9 +113,31 @@ fn text(runs: &[RunLine], width: usize, is_cut: bool) -> String {
     text
 }
 
+/// A run in three lines, on a page that is too narrow for its columns.
+fn lines(run: &RunLine, width: usize) -> String {
+    let rates = [("read", run.read_bytes_per_s), ("write", run.write_bytes_per_s)];
+    let rates =
+        rates.into_iter().filter_map(|(word, rate)| Some(format!(", {word} {}", figure(rate? / MIB))));
+    let rates: String = rates.collect();
+    let unit = if rates.is_empty() { "" } else { " MiB/s" };
+    let label = run.label.as_ref().map_or_else(String::new, |label| format!(" ({label})"));
+    let target = printable(&format!("{}{label}", run.targets.join(", ")));
+    format!(
+        "{}  {}\n  {}{rates}{unit}\n  {}",
+        short_id(run),
+        moment::shown(run.started_ns),
+        run.state.as_str(),
+        cut(&target, width - 2)
+    )
+}
+
+fn short_id(run: &RunLine) -> String {
+    printable(&run.id).chars().take(ID_CHARACTERS).collect()
+}
+
 /// A run in one line of this width.
 pub(crate) fn line(run: &RunLine, width: usize) -> String {
-    let id: String = printable(&run.id).chars().take(ID_CHARACTERS).collect();
+    let id = short_id(run);
     let rate = |rate: Option<f64>| rate.map_or_else(|| "-".into(), |rate| figure(rate / MIB));
     let start = format!(
         "{id:<ID_CHARACTERS$}  {}  {:<11}  {:>6}  {:>6}  ",
@@ -224,6 +246,8 @@ mod tests {
     fn a_run_is_a_line_of_80_columns_whatever_its_names_hold() {
         let expected = "01JD3K7QZ4  2023-11-14 22:13  interrupted     512       -  /srv/data";
         assert_eq!(line(&run(), 80), expected);
+        let narrow = "01JD3K7QZ4  2023-11-14 22:13\n  interrupted, read 512 MiB/s\n  /srv/data\n";
+        assert_eq!(text(&[run()], 40, false), narrow);
         let mut wild = run();
         wild.targets = vec!["/\u{1b}[2J\u{1b}]0;x\u{7}\n".repeat(20)];
         wild.label = Some("\u{202e}evil".into());
@@ -233,5 +257,6 @@ mod tests {
         wild.targets = vec!["/t".into()];
         assert!(!line(&wild, 80).contains('\u{202e}'), "{wild:?}");
         assert!(cut("漢字漢字", 7).width() <= 7);
+        assert!(lines(&wild, 40).lines().all(|line| line.width() <= 40), "{wild:?}");
     }
 }

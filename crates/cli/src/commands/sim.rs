@@ -4,7 +4,7 @@ use crate::info::rows::Rows;
 use crate::json_file::{JSON, Sink};
 use crate::output_args::JsonArgs;
 use crate::usage::usage;
-use crate::{completion, out};
+use crate::{completion, out, screen};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use rdsk_disk::{DeviceParams, Figure, GROUPS, Mark, NAMES, RaidLevel, System, SystemParams, Tally};
@@ -70,15 +70,16 @@ fn list() -> Result<Answer, Problem> {
     let mut document = Vec::new();
     let widest = NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
     for (group, names) in GROUPS {
-        page.push_str(&format!("{group}\n"));
+        let mut rows = Rows::new(&format!("{group}\n"), widest + 4, screen::columns());
         for name in *names {
             let system = load_system(name).map_err(|error| error.problem())?;
             let about = &system.params.about;
-            page.push_str(&format!(" {name:<widest$}  {about}\n"));
+            rows.add(name, about);
             document.push(
                 json!({ "name": name, "group": group, "about": about, "report": system.params.report }),
             );
         }
+        page.push_str(&rows.text);
     }
     page.push_str("\nrdsk run sim:NAME measures one; rdsk sim show NAME prints its parameters.\n");
     Ok(Answer { page, document: Value::Array(document) })
@@ -144,7 +145,7 @@ fn harmless(line: &str) -> String {
 
 fn description(system: &System, figures: &[Figure]) -> String {
     let SystemParams { about, report, host, controllers, luns } = &system.params;
-    let mut rows = Rows::new(&format!("sim:{}\n", printable(&system.name)), 17);
+    let mut rows = Rows::new(&format!("sim:{}\n", printable(&system.name)), 17, 80);
     rows.add("what", &printable(about));
     rows.add("from", &printable(report));
     rows.add(

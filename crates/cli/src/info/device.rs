@@ -158,7 +158,7 @@ mod tests {
             iostats: Some(false),
             ..Device::default()
         };
-        let mut rows = Rows::new("", crate::info::page::INDENT);
+        let mut rows = Rows::new("", crate::info::page::INDENT, 80);
         let target = Target {
             index: 0,
             name: "x".into(),

@@ -12,10 +12,12 @@ use serde_json::{Value, json};
 pub(super) const INDENT: usize = 15;
 
 /// One paragraph per target that could be examined.
-pub(super) fn page(infos: &[TargetInfo], charset: Charset) -> String {
+pub(super) fn page(infos: &[TargetInfo], charset: Charset, columns: usize) -> String {
     let paragraphs: Vec<String> = infos
         .iter()
-        .filter_map(|info| info.outcome.as_ref().ok().map(|facts| paragraph(&info.name, facts, charset)))
+        .filter_map(|info| {
+            info.outcome.as_ref().ok().map(|facts| paragraph(&info.name, facts, charset, columns))
+        })
         .collect();
     paragraphs.join("\n")
 }
@@ -25,9 +27,9 @@ fn word(kind: &Value) -> &str {
     kind.as_str().unwrap_or_default()
 }
 
-fn paragraph(name: &str, facts: &Facts, charset: Charset) -> String {
+fn paragraph(name: &str, facts: &Facts, charset: Charset, columns: usize) -> String {
     let examined = &facts.examined;
-    let mut rows = Rows::new(&format!("{}: {}\n", printable(name), what(examined)), INDENT);
+    let mut rows = Rows::new(&format!("{}: {}\n", printable(name), what(examined)), INDENT, columns);
     place(&mut rows, examined);
     if let Some(device) = &examined.target.device {
         super::device::rows(&mut rows, device, charset);

@@ -1,31 +1,49 @@
-//! Rows of a page: a name and a text beside it, wrapped at 80 columns. It knows nothing about their content.
+//! Rows of a page: a name and a text beside it, wrapped at the page's columns. It knows nothing about their content.
 
+/// Columns at most: a page that can be quoted.
 const WIDTH: usize = 80;
+/// The least columns of a text beside its name; a narrower page has it below.
+const MIN_TEXT: usize = 24;
+/// Columns before a text that stands below its name.
+const BELOW: usize = 4;
 
 /// A heading and the rows below it.
 pub(crate) struct Rows {
     pub(crate) text: String,
     /// Columns before the text of a row.
     indent: usize,
+    /// Columns of the page.
+    columns: usize,
 }
 
 impl Rows {
-    /// A page that starts with a heading; the texts of its rows start at column `indent`, which is more than 2.
-    pub(crate) fn new(heading: &str, indent: usize) -> Self {
-        Self { text: heading.to_owned(), indent }
+    /// A page of this many columns, at most 80, that starts with a heading; the texts of its rows start at column `indent`, which is more
+    /// than 2.
+    pub(crate) fn new(heading: &str, indent: usize, columns: usize) -> Self {
+        Self { text: heading.to_owned(), indent, columns: columns.min(WIDTH) }
     }
 
     pub(crate) fn add(&mut self, name: &str, text: &str) {
-        self.add_lines(name, &wrapped(text, WIDTH - self.indent));
+        self.add_lines(name, &wrapped(text, self.columns - self.text_column()));
     }
 
     /// Adds a row of lines that are not wrapped.
     pub(crate) fn add_lines(&mut self, name: &str, lines: &[String]) {
+        let column = self.text_column();
         let mut name = name;
-        for line in lines {
-            self.text.push_str(&format!("  {name:<width$}{line}\n", width = self.indent - 2));
+        if column < self.indent && !name.is_empty() {
+            self.text.push_str(&format!("  {name}\n"));
             name = "";
         }
+        for line in lines {
+            self.text.push_str(&format!("  {name:<width$}{line}\n", width = column - 2));
+            name = "";
+        }
+    }
+
+    /// Where texts start: below their names where the page is too narrow for both.
+    fn text_column(&self) -> usize {
+        if self.columns < self.indent + MIN_TEXT { BELOW } else { self.indent }
     }
 }
 
@@ -51,5 +69,19 @@ mod tests {
     fn texts_break_between_words() {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("muchtoolong a", 4), ["muchtoolong", "a"]);
+    }
+
+    #[test]
+    fn a_text_stands_beside_its_name_or_below_it_on_a_narrow_page() {
+        let page = |indent| {
+            let mut rows = Rows::new("", indent, 40);
+            rows.add("free", "58.3 GiB of 252 GiB, of which root alone may use 12 GiB");
+            rows.text
+        };
+        assert_eq!(
+            page(15),
+            "  free         58.3 GiB of 252 GiB, of\n               which root alone may use\n               12 GiB\n"
+        );
+        assert_eq!(page(24), "  free\n    58.3 GiB of 252 GiB, of which root\n    alone may use 12 GiB\n");
     }
 }

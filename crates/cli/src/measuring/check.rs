@@ -3,8 +3,9 @@
 use super::Measurement;
 use super::common::Common;
 use super::load;
+use crate::info::rows::Rows;
 use crate::usage::usage;
-use crate::{completion, out};
+use crate::{completion, out, screen};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use rdsk_loads::{NAMES, NeedDocument, built_in};
@@ -103,13 +104,14 @@ fn mean_flush_within(commits: u32) -> Threshold {
 
 fn list() -> Result<String, Problem> {
     let widest = NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
-    let mut page = String::new();
+    let mut rows = Rows::new("", widest + 4, screen::columns() + 2);
     for name in NAMES {
         let Some(document) = built_in(name) else { continue };
         let need = document.map_err(|error| load::problem(name, &error))?.need;
-        page.push_str(&format!("{name:<widest$}  {} ({})\n", need.title, need.strength));
+        rows.add(name, &format!("{} ({})", need.title, need.strength));
     }
-    Ok(page)
+    // Names begin the line, for scripts.
+    Ok(rows.text.lines().map(|line| format!("{}\n", line.strip_prefix("  ").unwrap_or(line))).collect())
 }
 
 /// Prints a list or a file.

@@ -61,7 +61,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         name: "a device that fails for a second in four",
         script: "echo \"0 131072 flakey $A 0 3 1\" | dmsetup create flaky
-            call rdsk rdsk paths /dev/mapper/flaky --rw read --budget 12s --quiet --json -",
+            call rdsk rdsk paths /dev/mapper/flaky --rw read --budget 30s --quiet --json -",
         check: io_failed,
         tier: Tier::Extended,
     },

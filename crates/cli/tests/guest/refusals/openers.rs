@@ -1,6 +1,5 @@
 //! Devices and files that a program has open, not exclusively, or that the kernel exports to other hosts.
 
-
 use crate::refusal::{Allow, ROW, Refusal};
 
 pub(crate) const DEVICES: &[Refusal] = &[
