@@ -87,7 +87,7 @@ pub(crate) fn show(info: &Info) -> Result<u8, Problem> {
         page::page(
             &infos,
             charset(info.charset.charset(), |name| std::env::var(name).ok()),
-            screen::columns(),
+            screen::page_columns(),
         )
     };
     let shown = json_file::output(sink.as_ref(), || document(&infos, None), page);

@@ -20,6 +20,11 @@ pub(crate) fn columns() -> usize {
     style_on(&std::io::stdout(), ColorWhen::Never, Charset::Ascii).width.max(40)
 }
 
+/// The same, at most the 80 that can be quoted in a mail.
+pub(crate) fn page_columns() -> usize {
+    columns().min(DEFAULT_WIDTH)
+}
+
 /// The style of a page on one of the standard streams.
 pub(crate) fn style_on<S: RawStream + AsFd>(stream: &S, color: ColorWhen, charset: Charset) -> Style {
     let columns = std::env::var("COLUMNS").ok();

@@ -1,6 +1,6 @@
 //! `rdsk sim`: the simulated systems in a list, and the parameters of one as a file that runs again. It simulates nothing.
 
-use crate::info::rows::Rows;
+use crate::info::rows::{Rows, name_list};
 use crate::json_file::{JSON, Sink};
 use crate::output_args::JsonArgs;
 use crate::usage::usage;
@@ -70,16 +70,16 @@ fn list() -> Result<Answer, Problem> {
     let mut document = Vec::new();
     let widest = NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
     for (group, names) in GROUPS {
-        let mut rows = Rows::new(&format!("{group}\n"), widest + 4, screen::columns());
+        let mut listed = Vec::new();
         for name in *names {
             let system = load_system(name).map_err(|error| error.problem())?;
             let about = &system.params.about;
-            rows.add(name, about);
+            listed.push((*name, about.clone()));
             document.push(
                 json!({ "name": name, "group": group, "about": about, "report": system.params.report }),
             );
         }
-        page.push_str(&rows.text);
+        page.push_str(&format!("{group}\n{}", name_list(&listed, widest, 1, screen::page_columns())));
     }
     page.push_str("\nrdsk run sim:NAME measures one; rdsk sim show NAME prints its parameters.\n");
     Ok(Answer { page, document: Value::Array(document) })

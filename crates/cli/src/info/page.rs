@@ -254,6 +254,6 @@ mod tests {
   writing      refused, but allowed with --destroy v-g/l-v: its data would be
                lost
 ";
-        assert_eq!(paragraph("v-g/l-v", &facts, Charset::Unicode), expected);
+        assert_eq!(paragraph("v-g/l-v", &facts, Charset::Unicode, 80), expected);
     }
 }

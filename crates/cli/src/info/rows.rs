@@ -1,7 +1,5 @@
 //! Rows of a page: a name and a text beside it, wrapped at the page's columns. It knows nothing about their content.
 
-/// Columns at most: a page that can be quoted.
-const WIDTH: usize = 80;
 /// The least columns of a text beside its name; a narrower page has it below.
 const MIN_TEXT: usize = 24;
 /// Columns before a text that stands below its name.
@@ -17,10 +15,10 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// A page of this many columns, at most 80, that starts with a heading; the texts of its rows start at column `indent`, which is more
+    /// A page of this many columns that starts with a heading; the texts of its rows start at column `indent`, which is more
     /// than 2.
     pub(crate) fn new(heading: &str, indent: usize, columns: usize) -> Self {
-        Self { text: heading.to_owned(), indent, columns: columns.min(WIDTH) }
+        Self { text: heading.to_owned(), indent, columns }
     }
 
     pub(crate) fn add(&mut self, name: &str, text: &str) {
@@ -45,6 +43,14 @@ impl Rows {
     fn text_column(&self) -> usize {
         if self.columns < self.indent + MIN_TEXT { BELOW } else { self.indent }
     }
+}
+
+/// Names with a text each, `margin` columns from the edge (2 at most), on a page of this many columns.
+pub(crate) fn name_list(names: &[(&str, String)], widest: usize, margin: usize, columns: usize) -> String {
+    let dropped = 2 - margin.min(2);
+    let mut rows = Rows::new("", widest + 4, columns + dropped);
+    names.iter().for_each(|(name, text)| rows.add(name, text));
+    rows.text.lines().map(|line| format!("{}\n", &line[dropped..])).collect()
 }
 
 fn wrapped(text: &str, width: usize) -> Vec<String> {

@@ -3,7 +3,7 @@
 use super::Measurement;
 use super::common::Common;
 use super::load;
-use crate::info::rows::Rows;
+use crate::info::rows::name_list;
 use crate::usage::usage;
 use crate::{completion, out, screen};
 use clap::Args;
@@ -104,14 +104,14 @@ fn mean_flush_within(commits: u32) -> Threshold {
 
 fn list() -> Result<String, Problem> {
     let widest = NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
-    let mut rows = Rows::new("", widest + 4, screen::columns() + 2);
+    let mut listed = Vec::new();
     for name in NAMES {
         let Some(document) = built_in(name) else { continue };
         let need = document.map_err(|error| load::problem(name, &error))?.need;
-        rows.add(name, &format!("{} ({})", need.title, need.strength));
+        listed.push((*name, format!("{} ({})", need.title, need.strength)));
     }
     // Names begin the line, for scripts.
-    Ok(rows.text.lines().map(|line| format!("{}\n", line.strip_prefix("  ").unwrap_or(line))).collect())
+    Ok(name_list(&listed, widest, 0, screen::page_columns()))
 }
 
 /// Prints a list or a file.
