@@ -38,6 +38,7 @@ mod record_contract;
 mod refusals;
 mod reports;
 mod scale;
+mod screens;
 mod signals;
 mod sim;
 mod stripe;

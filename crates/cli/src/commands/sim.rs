@@ -81,7 +81,7 @@ fn list() -> Result<Answer, Problem> {
         }
         page.push_str(&format!("{group}\n{}", name_list(&listed, widest, 1, screen::page_columns())));
     }
-    page.push_str("\nrdsk run sim:NAME measures one; rdsk sim show NAME prints its parameters.\n");
+    page.push_str("\nrdsk run sim:NAME measures one.\nrdsk sim show NAME: its parameters.\n");
     Ok(Answer { page, document: Value::Array(document) })
 }
 

@@ -228,7 +228,8 @@ impl Pages {
         // Entries of buffers that are gone are removed only occasionally, so that many small ranges stay cheap.
         if self.order.len() > 2 * self.pages.len() + MIN_SWEPT {
             let pages = &self.pages;
-            let mut kept = HashSet::with_capacity(pages.len());
+            let mut kept = HashSet::<u64, BuildHasherDefault<IndexHasher>>::default();
+            kept.reserve(pages.len());
             self.order.retain(|index| pages.contains_key(index) && kept.insert(*index));
         }
     }
