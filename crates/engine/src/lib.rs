@@ -5,6 +5,7 @@ mod aio;
 mod arena;
 mod async_loop;
 mod at_once;
+mod byte_seconds;
 mod cache_probe;
 mod clock;
 mod content;

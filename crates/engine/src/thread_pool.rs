@@ -1,15 +1,18 @@
 //! The threads engine: per stream one thread for each I/O in flight, each with a buffer of its own and blocking system calls,
-//! all drawing from the stream's one sequence of offsets. For buffered I/O at depth, and if neither rings nor AIO are
+//! all drawing from the stream's one sequence of offsets, or of requests of a job. For buffered I/O at depth, and if neither rings nor AIO are
 //! available. The stream's own thread issues the last, shorter I/O when all others are done.
 
 use crate::arena::{Arena, SlotCycle};
 use crate::cache_probe::CacheProbe;
-use crate::clock::now_ns;
+use crate::clock::{now_ns, sleep_until};
 use crate::error::{EngineError, errno_text};
+use crate::job_run::JobRun;
+use crate::load::{Request, RequestSource};
 use crate::offsets::{OffsetSource, Offsets};
 use crate::start_barrier::HaltOnPanic;
 use crate::stream_spec::StreamSpec;
 use crate::sync::{self, answer, transfer};
+use crate::watchdog::SHORT_NS;
 use crate::work::{StreamEnd, StreamOutcome, Work};
 use rdsk_model::Op;
 use rdsk_sys::usage::thread_wait_ns;
@@ -38,22 +41,25 @@ pub(crate) fn size(depth: usize, streams: usize) -> usize {
 pub(crate) fn run<'a>(
     spec: StreamSpec<'a>,
     arena: &mut Arena,
+    requests: Option<RequestSource>,
     start: impl FnOnce() -> Option<Work<'a>>,
 ) -> Result<StreamOutcome, EngineError> {
     let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
     let wanted = arena.depth;
-    let slots = arena.slots;
+    let (slots, read_slots) = (arena.slots, arena.read_slots);
     let mut buffers = arena.slots_mut();
+    let mut for_reads = buffers.by_ref().take(read_slots).collect::<Vec<_>>().into_iter();
     let note = std::thread::scope(|scope| {
         let _closes = CloseOnDrop(&pool);
         let mut note = None;
         for (number, buffer) in (0u32..).zip(buffers.by_ref().take(wanted)) {
             let name = format!("rdsk-io-{}-{number}", spec.stream);
             let pool = &pool;
+            let own = OwnBuffers { for_reads: for_reads.next(), other: buffer };
             let started = Builder::new()
                 .name(name)
                 .stack_size(STACK_BYTES)
-                .spawn_scoped(scope, move || pool.work(spec, buffer, number));
+                .spawn_scoped(scope, move || pool.work(spec, own, number));
             if let Err(source) = started {
                 if number == 0 {
                     return Err(EngineError::Thread { stream: spec.stream, source });
@@ -66,7 +72,7 @@ pub(crate) fn run<'a>(
             }
         }
         if let Some(work) = start() {
-            *pool.lock() = PoolState::Running(Box::new(SharedWork::new(work, buffers, slots)));
+            *pool.lock() = PoolState::Running(Box::new(SharedWork::new(work, requests, buffers, slots)));
             pool.changed.notify_all();
         }
         Ok(note)
@@ -76,6 +82,7 @@ pub(crate) fn run<'a>(
         return Ok(StreamOutcome { note, ..StreamOutcome::nothing(now_ns()) });
     };
     let mut end = shared.end.unwrap_or(StreamEnd::Complete);
+    shared.keep_job_run();
     if end == StreamEnd::Complete && spec.tail_bytes > 0 {
         end = shared.tail(spec.tail_bytes);
     }
@@ -104,13 +111,12 @@ impl<'a> ThreadPool<'a> {
     }
 
     /// One thread from start to end. It locks once per I/O, to report the last one and take the next.
-    fn work(&self, spec: StreamSpec<'_>, mut buffer: &'a mut [u8], number: u32) {
-        let write = spec.op == Op::Write;
-        let len = spec.block_bytes;
+    fn work(&self, spec: StreamSpec<'_>, mut own: OwnBuffers<'a>, number: u32) {
         let waiting = |state: &mut PoolState<'a>| matches!(state, PoolState::Waiting);
         let mut state = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
         let PoolState::Running(shared) = &mut *state else { return };
-        let _halts = HaltOnPanic(shared.work.barrier);
+        let barrier = shared.work.barrier;
+        let _halts = HaltOnPanic(barrier);
         let mut stamper = shared.work.stamper.for_thread(number.into());
         let mut cache_probe = CacheProbe::default();
         let mut interrupted_calls = 0;
@@ -120,8 +126,8 @@ impl<'a> ThreadPool<'a> {
         let mut allowed_ns = 0;
         loop {
             let PoolState::Running(shared) = &mut *state else { return };
-            let Some(offset) = shared.draw(last_ns, len) else {
-                shared.buffers.push_back(buffer);
+            let Some(request) = shared.draw(last_ns) else {
+                shared.buffers.push_back(own.other);
                 shared.work.outcome.cache_probe.add(cache_probe);
                 shared.work.outcome.interrupted_calls += interrupted_calls;
                 let waited =
@@ -130,11 +136,23 @@ impl<'a> ThreadPool<'a> {
                 shared.work.outcome.processor_wait_ns = waited.map(|more| sum.unwrap_or(0) + more);
                 return;
             };
+            let Request { op, offset_bytes: offset, .. } = request;
+            let len = usize::try_from(request.bytes).unwrap_or(usize::MAX);
+            let write = op == Op::Write;
             if write {
-                buffer = shared.swap(buffer);
+                own.other = shared.swap(own.other);
             }
+            let due_ns = shared.due_of(request);
             drop(state);
-            let block = &mut buffer[..len];
+            let is_halted = || barrier.is_halted();
+            if due_ns.is_some_and(|due_ns| due_ns > last_ns && !sleep_until(due_ns, is_halted)) {
+                state = self.lock();
+                if let PoolState::Running(shared) = &mut *state {
+                    shared.give_up(len);
+                }
+                continue;
+            }
+            let block = &mut own.of(op)[..len];
             if write {
                 stamper.stamp(block, offset);
             }
@@ -156,11 +174,11 @@ impl<'a> ThreadPool<'a> {
                 }
                 allowed_ns = begin_ns;
             }
-            let result = transfer(&spec, block, offset, &mut interrupted_calls);
+            let result = transfer(&spec, op, block, offset, &mut interrupted_calls);
             last_ns = now_ns();
             state = self.lock();
             if let PoolState::Running(shared) = &mut *state {
-                shared.done(offset, len, &result, begin_ns, last_ns);
+                shared.done(request, &result, (due_ns, begin_ns), last_ns);
                 if result.is_ok() {
                     shared.work.count_first(new_places, begin_ns, last_ns, len as u64);
                 }
@@ -169,9 +187,28 @@ impl<'a> ThreadPool<'a> {
     }
 }
 
+/// The buffers that one thread has.
+struct OwnBuffers<'a> {
+    /// What reads return beside writes, which is not written.
+    for_reads: Option<&'a mut [u8]>,
+    other: &'a mut [u8],
+}
+
+impl OwnBuffers<'_> {
+    fn of(&mut self, op: Op) -> &mut [u8] {
+        match (op, &mut self.for_reads) {
+            (Op::Read, Some(for_reads)) => for_reads,
+            _ => self.other,
+        }
+    }
+}
+
 /// The work of one stream while its threads share it.
 struct SharedWork<'a> {
     work: Work<'a>,
+    /// The requests of a job's stream and what they were; `None` for a plain workload, which has the offsets.
+    requests: Option<(RequestSource, JobRun)>,
+    begin_ns: u64,
     offsets: Offsets,
     left: u64,
     end: Option<StreamEnd>,
@@ -180,11 +217,21 @@ struct SharedWork<'a> {
 }
 
 impl<'a> SharedWork<'a> {
-    fn new(mut work: Work<'a>, free: impl Iterator<Item = &'a mut [u8]>, slots: usize) -> Self {
+    fn new(
+        mut work: Work<'a>,
+        requests: Option<RequestSource>,
+        free: impl Iterator<Item = &'a mut [u8]>,
+        slots: usize,
+    ) -> Self {
         let mut buffers = VecDeque::with_capacity(slots);
         buffers.extend(free);
-        work.start();
-        Self { left: work.spec.full_ops, offsets: work.spec.offsets, work, end: None, buffers }
+        let begin_ns = work.start();
+        if let Some(load) = work.spec.load {
+            work.deadline_ns = load.job.deadline_ns(begin_ns, work.deadline_ns);
+        }
+        let requests = requests.map(|source| (source, JobRun::default()));
+        let (left, offsets) = (work.spec.full_ops, work.spec.offsets);
+        Self { work, requests, begin_ns, left, offsets, end: None, buffers }
     }
 
     /// The next buffer in turn for the one that a thread has.
@@ -194,17 +241,58 @@ impl<'a> SharedWork<'a> {
         next
     }
 
-    /// The offset of the next I/O; `None` when the stream has ended.
-    fn draw(&mut self, now_ns: u64, len: usize) -> Option<u64> {
+    /// The next I/O; `None` when the stream has ended.
+    fn draw(&mut self, now_ns: u64) -> Option<Request> {
         if self.end.is_none() {
             self.end = self.work.must_stop(now_ns).or((self.left == 0).then_some(StreamEnd::Complete));
         }
         if self.end.is_some() {
             return None;
         }
-        self.left -= 1;
-        self.work.outcome.asked_bytes += len as u64;
-        Some(self.offsets.next_offset())
+        let request = match (&mut self.requests, self.work.spec.load) {
+            (Some((source, _)), Some(load)) => {
+                let due_ns = source.next_due_ns().map(|due_ns| self.begin_ns.saturating_add(due_ns));
+                if due_ns.is_some_and(|due_ns| due_ns >= self.work.deadline_ns) {
+                    self.end = Some(StreamEnd::OutOfTime);
+                    return None;
+                }
+                source.next(load.job.fresh_space)
+            }
+            _ => {
+                self.left -= 1;
+                let StreamSpec { op, block_bytes, .. } = self.work.spec;
+                Some(Request {
+                    op,
+                    offset_bytes: self.offsets.next_offset(),
+                    bytes: block_bytes as u64,
+                    due_ns: 0,
+                })
+            }
+        };
+        match &request {
+            Some(request) => self.work.outcome.asked_bytes += request.bytes,
+            None => self.end = Some(StreamEnd::Complete),
+        }
+        request
+    }
+
+    /// When a request is due; `None` in a closed loop.
+    fn due_of(&self, request: Request) -> Option<u64> {
+        let load = self.work.spec.load?;
+        load.job.rate.map(|_| self.begin_ns.saturating_add(request.due_ns))
+    }
+
+    /// Keeps what the requests of a job were. A rate goes on until the end, whether or not anything arrives.
+    fn keep_job_run(&mut self) {
+        let Some((mut source, mut run)) = self.requests.take() else { return };
+        let Self { begin_ns, work, .. } = self;
+        if self.end == Some(StreamEnd::OutOfTime) {
+            sleep_until(work.deadline_ns, || work.barrier.is_halted());
+        }
+        let until_ns = work.deadline_ns.min(now_ns());
+        run.unsent = source.due_before(until_ns.saturating_sub(*begin_ns));
+        run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(*begin_ns);
+        work.keep_job_run(run);
     }
 
     /// Takes back what was drawn last: the target is refused by now.
@@ -214,12 +302,30 @@ impl<'a> SharedWork<'a> {
         self.end.get_or_insert(StreamEnd::Halted);
     }
 
-    fn done(&mut self, offset: u64, len: usize, result: &io::Result<usize>, begin_ns: u64, end_ns: u64) {
+    fn done(
+        &mut self,
+        request: Request,
+        result: &io::Result<usize>,
+        (due_ns, begin_ns): (Option<u64>, u64),
+        end_ns: u64,
+    ) {
+        let Request { op, offset_bytes: offset, bytes, .. } = request;
+        let len = usize::try_from(bytes).unwrap_or(usize::MAX);
         // Threads arrive here in another order than they read the clock; the stream's time must not go backwards.
         let now_ns = end_ns.max(self.work.outcome.end_ns);
         self.work.outcome.end_ns = now_ns;
         if result.as_ref().is_ok_and(|&moved| moved == len) {
-            self.work.count(now_ns, end_ns - begin_ns, len as u64);
+            let from_ns = due_ns.unwrap_or(begin_ns);
+            let latency_ns = end_ns.saturating_sub(from_ns);
+            self.work.count(now_ns, latency_ns, bytes);
+            if let Some((_, run)) = &mut self.requests {
+                if latency_ns <= SHORT_NS || !self.work.was_away(from_ns, end_ns, begin_ns) {
+                    run.kind(op).count(now_ns.saturating_sub(self.begin_ns), latency_ns, bytes);
+                    due_ns.iter().for_each(|due_ns| run.lag.record(begin_ns.saturating_sub(*due_ns)));
+                } else {
+                    run.kind(op).bytes += bytes;
+                }
+            }
         } else {
             self.work.fail(offset, len, answer(result));
             self.end = Some(StreamEnd::Failed);

@@ -80,15 +80,22 @@ fn the_accounts_of_all_jobs_add_up() {
 #[test]
 fn an_open_loop_keeps_its_rate_and_counts_what_it_owes() {
     let (_directory, path) = file_of(4 << 20);
-    for (queue_depth, arrivals) in
-        [(1, Arrivals::Constant), (16, Arrivals::Constant), (16, Arrivals::Poisson)]
-    {
+    use EngineKind::{Threads, Uring};
+    for (engine, queue_depth, arrivals) in [
+        (Uring, 1, Arrivals::Constant),
+        (Uring, 16, Arrivals::Constant),
+        (Uring, 16, Arrivals::Poisson),
+        (Threads, 16, Arrivals::Constant),
+    ] {
         let rate = Some(Rate { per_s: 2000.0, arrivals });
         let path_word = if queue_depth == 1 { IoPath::Buffered } else { IoPath::Direct };
         let reads = LoadJob { rate, queue_depth, path: path_word, ..LoadJob::random_reads("r", 4 << 20) };
-        let workload = load(vec![reads], 4 << 20, EngineKind::Uring);
+        let workload = load(vec![reads], 4 << 20, engine);
         let claims = [reading(&path)];
         let (_, run, _) = visit(&job(&workload, &claims, millis(500)));
+        if queue_depth > 1 && engine == Threads {
+            assert_eq!(run.engine, Threads);
+        }
         let job = &run.jobs[0];
         let due = job.lag.count() + job.unsent;
         match arrivals {
@@ -97,6 +104,36 @@ fn an_open_loop_keeps_its_rate_and_counts_what_it_owes() {
             Arrivals::Poisson => assert!(due.abs_diff(1000) < 160, "{due}"),
         }
         assert_eq!(job.reads.histogram.count(), job.lag.count());
+    }
+}
+
+/// What a mix writes is its own data, and never what its reads returned: a target of zeros would else be written with zeros, which some
+/// devices store as nothing.
+#[test]
+fn a_mix_writes_nothing_that_it_has_read() {
+    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 8), (EngineKind::Threads, 8)] {
+        let (_directory, path) = file_of(4 << 20);
+        let mix = LoadJob {
+            writes: requests(4096, OffsetRule::Once),
+            reads: requests(4096, OffsetRule::Uniform),
+            read_percent: 80,
+            path: IoPath::Buffered,
+            queue_depth,
+            max_bytes: Some(8 << 20),
+            ..LoadJob::random_reads("mix", 4 << 20)
+        };
+        let workload = load(vec![mix], 4 << 20, engine);
+        let (_, run, _) = visit(&job(&workload, &[writing(&path)], millis(60_000)));
+        assert_eq!((run.ended, run.engine), (Ended::Complete, engine), "{:?}", run.errors);
+        let [mix] = &run.jobs[..] else { panic!("{} jobs", run.jobs.len()) };
+        assert_eq!(mix.reads.bytes + mix.writes.bytes, 8 << 20);
+        let file = std::fs::read(&path).unwrap();
+        let unlike = |block: &&[u8]| block.iter().any(|&byte| byte != 0x55);
+        let written: Vec<&[u8]> = file.chunks(4096).filter(unlike).collect();
+        assert_eq!(written.len() as u64, mix.writes.histogram.count(), "each place once");
+        let old = written.iter().map(|block| block.iter().filter(|&&byte| byte == 0x55).count()).max();
+        // Of random bytes 16 in a block are 0x55: standard deviation 4.
+        assert!(old.unwrap() < 100, "{engine}: {old:?} of 4096 bytes are as they were");
     }
 }
 

@@ -28,6 +28,7 @@ impl LatencyTotals {
 struct KindTotals {
     latencies: LatencyTotals,
     bytes: u64,
+    least_bytes_per_s: Option<u64>,
     windows: Vec<LatencyWindow>,
 }
 
@@ -36,6 +37,8 @@ impl KindTotals {
     fn add(&mut self, round: u32, run: &KindRun, begin_ns: u64, lasts_ns: u64) {
         self.latencies.add(round, &run.histogram);
         self.bytes += run.bytes;
+        let least = run.least_bytes_per_s(lasts_ns);
+        self.least_bytes_per_s = self.least_bytes_per_s.into_iter().chain(least).min();
         if run.histogram.count() > 0 {
             self.windows.extend(windows(run, begin_ns, lasts_ns));
         }
@@ -47,6 +50,7 @@ impl KindTotals {
             ops: latency_ns.count,
             bytes: self.bytes,
             latency_ns,
+            least_bytes_per_s: self.least_bytes_per_s.filter(|_| self.bytes > 0),
             windows: self.windows.clone(),
         })
     }

@@ -31,6 +31,10 @@ pub struct KindResult {
     pub bytes: u64,
     /// Their latencies: from the arrival where the job has a rate, else from the call.
     pub latency_ns: Latency,
+    /// The fewest bytes that moved in a whole second of a visit, each request's spread evenly over its time; `None` where no visit was as
+    /// long, and in Records before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_bytes_per_s: Option<u64>,
     /// The latencies in the order of time, at most 16 windows of equal length in each visit.
     pub windows: Vec<LatencyWindow>,
 }

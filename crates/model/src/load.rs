@@ -249,6 +249,11 @@ impl LoadJob {
         self.rate.is_none() && self.flush.is_none() && self.think_ns == 0 && is_whole
     }
 
+    /// Whether the threads of a stream may issue its requests: a flush would have to wait for all that the others have in flight.
+    pub fn may_be_shared_by_threads(&self) -> bool {
+        self.flush.is_none()
+    }
+
     /// Why it contradicts itself, in words.
     ///
     /// # Errors

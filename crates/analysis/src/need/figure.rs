@@ -2,8 +2,11 @@
 
 use crate::metrics;
 use crate::steady::Course;
-use rdsk_model::{CellRecord, JobResult, KindResult, Need, PercentileRange, Statistic, Subject, Threshold};
-use rdsk_stats::{Histogram, mean_interval};
+use rdsk_model::{
+    CellRecord, JobResult, KindResult, Latency, Need, PercentileRange, Statistic, Subject, Threshold,
+};
+use rdsk_stats::{Histogram, SparseHistogram, mean_interval};
+use std::collections::BTreeMap;
 
 /// A figure with its interval; an end is `None` where so few requests show none.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,10 +28,15 @@ pub(super) fn figure_of(
     cell: &CellRecord,
     result: &JobResult,
 ) -> Option<Figure> {
+    let of_both;
     let kind = match threshold.of {
         Subject::Reads => result.reads.as_ref(),
         Subject::Writes => result.writes.as_ref(),
         Subject::Flushes => result.flushes.as_ref(),
+        Subject::Requests => {
+            of_both = both(result);
+            of_both.as_ref()
+        }
     }?;
     let latency = &kind.latency_ns;
     let ranges = latency.ranges.unwrap_or_default();
@@ -53,9 +61,14 @@ pub(super) fn figure_of(
                 let count = all.count();
                 (count > 0).then(|| 1.0 - metrics::ratio(all.count_up_to(over_ns), count))
             };
+            if let Some(periods) = threshold.each_ns.and_then(|each_ns| periods(cell, kind, each_ns)) {
+                let value = periods.iter().filter_map(|period| share(&period.latencies)).reduce(f64::max)?;
+                return Some(Figure { value, low: Some(value), high: Some(value), ops: kind.ops });
+            }
             let all = Histogram::from_base64(latency.histogram.as_deref()?).ok()?;
             of_rounds(kind, share(&all)?, share)
         }
+        Statistic::TimeOver => time_over(cell, kind, threshold.over_ns?, threshold.each_ns),
         Statistic::OpsPerS => rate(need, cell, result, kind, kind.ops),
         Statistic::BytesPerS => rate(need, cell, result, kind, kind.bytes),
         Statistic::LowestBytesPerS => lowest(result, kind),
@@ -70,6 +83,75 @@ fn of_rounds(kind: &KindResult, value: f64, each: impl Fn(&Histogram) -> Option<
     let half = mean_interval(&samples).map(|interval| interval.high - interval.mean);
     let end = |sign: f64| half.map(|half| (value + sign * half).max(0.0));
     Some(Figure { value, low: end(-1.0), high: end(1.0), ops: kind.ops })
+}
+
+/// The reads and writes of a job together.
+fn both(result: &JobResult) -> Option<KindResult> {
+    let (Some(reads), Some(writes)) = (&result.reads, &result.writes) else {
+        return result.reads.clone().or_else(|| result.writes.clone());
+    };
+    let mut rounds: BTreeMap<u32, SparseHistogram> = BTreeMap::new();
+    for round in reads.latency_ns.rounds.iter().chain(&writes.latency_ns.rounds) {
+        rounds.entry(round.round).or_default().merge(&Histogram::from_base64(&round.histogram).ok()?);
+    }
+    Some(KindResult {
+        ops: reads.ops + writes.ops,
+        bytes: reads.bytes + writes.bytes,
+        latency_ns: Latency::of_both(&reads.latency_ns, &writes.latency_ns)?.with_rounds(&rounds),
+        least_bytes_per_s: None,
+        windows: Vec::new(),
+    })
+}
+
+/// The latencies of successive rounds that make up a period.
+struct Period {
+    latencies: Histogram,
+    lasts_ns: u64,
+}
+
+/// The time of a test in periods of at least this length; `None` of a shorter test, and where latencies are not known by round. What is
+/// left at the end belongs to the last one.
+fn periods(cell: &CellRecord, kind: &KindResult, each_ns: u64) -> Option<Vec<Period>> {
+    // A repeat that was to last as long may be a little shorter.
+    let enough_ns = each_ns / 100 * 95;
+    let mut periods: Vec<Period> = Vec::new();
+    for round in &kind.latency_ns.rounds {
+        let latencies = Histogram::from_base64(&round.histogram).ok()?;
+        let of_round = cell.result.visits.iter().filter(|visit| visit.round == round.round);
+        let lasts_ns: u64 = of_round.map(|visit| visit.elapsed_ns).sum();
+        match periods.last_mut().filter(|last| last.lasts_ns < enough_ns) {
+            Some(last) => {
+                last.latencies.merge(&latencies);
+                last.lasts_ns += lasts_ns;
+            }
+            None => periods.push(Period { latencies, lasts_ns }),
+        }
+    }
+    if let Some(last) = periods.pop_if(|last| last.lasts_ns < enough_ns) {
+        let before = periods.last_mut()?;
+        before.latencies.merge(&last.latencies);
+        before.lasts_ns += last.lasts_ns;
+    }
+    (!periods.is_empty()).then_some(periods)
+}
+
+/// The sum of the latencies above a limit in the worst period. A period may be longer than asked for: then some part of it that is not has
+/// at least its share of the sum, and none has more than all of it.
+fn time_over(cell: &CellRecord, kind: &KindResult, over_ns: u64, each_ns: Option<u64>) -> Option<Figure> {
+    let ends = match each_ns.and_then(|each_ns| Some((each_ns, periods(cell, kind, each_ns)?))) {
+        Some((each_ns, periods)) => {
+            let of_period = |period: &Period| {
+                let sum_ns = period.latencies.sum_above(over_ns);
+                (sum_ns * metrics::ratio(each_ns, period.lasts_ns).min(1.0), sum_ns)
+            };
+            periods.iter().map(of_period).reduce(|(low, high), (l, h)| (low.max(l), high.max(h)))?
+        }
+        None => {
+            let all = Histogram::from_base64(kind.latency_ns.histogram.as_deref()?).ok()?;
+            (all.sum_above(over_ns), all.sum_above(over_ns))
+        }
+    };
+    Some(Figure { value: ends.1, low: Some(ends.0), high: Some(ends.1), ops: kind.ops })
 }
 
 /// Whether a need is about a rate that lasts.
@@ -126,8 +208,11 @@ fn of_tenths(tenths: &[f64], result: &JobResult, kind: &KindResult, amount: u64)
     Some(Figure { value: interval.mean, low: end(interval.low), high: end(interval.high), ops: kind.ops })
 }
 
-/// The lowest rate of a tenth of the time.
+/// The lowest rate of a second, or of a tenth of the time where no repeat took a second.
 fn lowest(result: &JobResult, kind: &KindResult) -> Option<Figure> {
+    if let Some(bytes) = kind.least_bytes_per_s {
+        return Some(Figure { value: bytes as f64, low: None, high: None, ops: kind.ops });
+    }
     let rate = Course::of_rate(result)?.parts.into_iter().reduce(f64::min)?;
     let value = rate * kind.bytes as f64 / result.requests().max(1) as f64;
     Some(Figure { value, low: None, high: None, ops: kind.ops })

@@ -6,12 +6,10 @@ use crate::arena::{Arena, SlotCycle};
 use crate::clock::{now_ns, sleep_until};
 use crate::job_run::JobRun;
 use crate::stream_spec::LoadSpec;
-use crate::sync::answer;
+use crate::sync::{answer, transfer};
 use crate::watchdog::SHORT_NS;
 use crate::work::{StreamEnd, StreamOutcome, Work};
 use rdsk_model::Op;
-use rdsk_sys::io::{pread2, pwrite2};
-use std::io;
 
 /// Issues the requests of one stream.
 pub(crate) fn run(
@@ -20,7 +18,7 @@ pub(crate) fn run(
     load: LoadSpec<'_>,
     mut source: RequestSource,
 ) -> StreamOutcome {
-    let mut buffers = arena.cycle();
+    let mut buffers = arena.cycles();
     let begin_ns = work.start();
     work.deadline_ns = load.job.deadline_ns(begin_ns, work.deadline_ns);
     let until_rest = load.job.think_every;
@@ -53,11 +51,11 @@ struct SyncStream<'a> {
 
 impl SyncStream<'_> {
     /// One request, with its flush and its rest; the reason when the stream is over.
-    fn step(
+    fn step<'a>(
         &mut self,
         work: &mut Work<'_>,
         source: &mut RequestSource,
-        buffers: &mut SlotCycle<'_>,
+        (reads, others): &mut (Option<SlotCycle<'a>>, SlotCycle<'a>),
     ) -> Option<StreamEnd> {
         let due_ns = source.next_due_ns().map(|due_ns| self.begin_ns.saturating_add(due_ns));
         if let Some(due_ns) = due_ns
@@ -78,6 +76,8 @@ impl SyncStream<'_> {
         }
         let Some(request) = source.next(self.load.job.fresh_space) else { return Some(StreamEnd::Complete) };
         let len = usize::try_from(request.bytes).unwrap_or(usize::MAX);
+        // What a read returned is not written.
+        let buffers = reads.as_mut().filter(|_| request.op == Op::Read).unwrap_or(others);
         let buffer = buffers.next(len);
         if request.op == Op::Write {
             work.stamper.stamp(buffer, request.offset_bytes);
@@ -123,7 +123,8 @@ impl SyncStream<'_> {
         due_ns: Option<u64>,
     ) -> Result<(), StreamEnd> {
         let begin_ns = now_ns();
-        let result = transfer(work, buffer, request);
+        let interrupted_calls = &mut work.outcome.interrupted_calls;
+        let result = transfer(&work.spec, request.op, buffer, request.offset_bytes, interrupted_calls);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
         match result {
@@ -162,20 +163,5 @@ impl SyncStream<'_> {
             self.run.flushes.count(end_ns.saturating_sub(self.begin_ns), end_ns - begin_ns, 0);
         }
         Ok(())
-    }
-}
-
-/// One transfer; a call that a signal interrupted is repeated and counted.
-fn transfer(work: &mut Work<'_>, buffer: &mut [u8], request: Request) -> io::Result<usize> {
-    let (fd, flags) = (work.spec.fd, work.spec.flags);
-    loop {
-        let result = match request.op {
-            Op::Write => pwrite2(fd, buffer, request.offset_bytes, flags),
-            Op::Read => pread2(fd, buffer, request.offset_bytes, flags),
-        };
-        match result {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => work.outcome.interrupted_calls += 1,
-            other => return other,
-        }
     }
 }

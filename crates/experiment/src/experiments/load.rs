@@ -31,7 +31,16 @@ impl Question for Load {
     }
 
     fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
-        if all.iter().any(|context| context.options.load_runs == LoadRuns::Once) { 1 } else { ROUNDS }
+        if all.iter().any(|context| context.options.load_runs == LoadRuns::Once) {
+            return 1;
+        }
+        let rounds = |context: &PlanContext<'_>| {
+            let each = context.options.need.iter().flat_map(|need| &need.thresholds);
+            let each_ns = each.filter_map(|threshold| threshold.each_ns).min()?;
+            u32::try_from(context.options.budget_ns.div_ceil(each_ns)).ok()
+        };
+        // What holds in each hour is seen in repeats that are no longer.
+        all.iter().filter_map(rounds).fold(ROUNDS, u32::max)
     }
 
     fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {

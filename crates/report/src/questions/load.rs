@@ -54,7 +54,10 @@ pub(crate) fn sentence(analysis: &Analysis<'_>) -> Option<String> {
             format!("{}/s {word}{p99}", count(kind.ops as f64 / seconds))
         };
         let kinds: Vec<String> = job.kinds().map(kind).collect();
-        format!("{}: {}", job.name, kinds.join(", "))
+        match kinds.is_empty() {
+            true => format!("{}: no request completed", job.name),
+            false => format!("{}: {}", job.name, kinds.join(", ")),
+        }
     };
     let jobs = cells::of(analysis, Experiment::Load).flat_map(|cell| &cell.result.jobs).map(of_job);
     let jobs: Vec<String> = jobs.take(MAX_JOBS).collect();
@@ -145,9 +148,14 @@ fn draw_cell(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
     for (job, result) in cell.workload.jobs.iter().zip(&cell.result.jobs) {
         rows.extend(rows_of(job, result));
     }
-    page.table(&heads, &rows);
+    if !rows.is_empty() {
+        page.table(&heads, &rows);
+    }
     for (job, result) in cell.workload.jobs.iter().zip(&cell.result.jobs) {
         page.sentence(Tone::Plain, format!("  {}: ", job.name), asked(job));
+        if result.kinds().next().is_none() {
+            page.sentence(Tone::Warning, "    ", nothing_completed(job, result));
+        }
         let texts = [kept_up(job, result), course(result), by_time(result)];
         for text in texts.into_iter().flatten() {
             page.sentence(Tone::Plain, "    ", text);
@@ -183,6 +191,19 @@ fn rows_of(job: &LoadJob, result: &JobResult) -> Vec<Vec<String>> {
         ]
     };
     result.kinds().map(row).collect()
+}
+
+/// That a job has no figures, and what gives some.
+fn nothing_completed(job: &LoadJob, result: &JobResult) -> String {
+    let ran = Nanos(result.elapsed_ns);
+    let gap = job.offered_per_s().map(|per_s| 1.0 / per_s).filter(|gap| gap * 1e9 > result.elapsed_ns as f64);
+    match gap {
+        Some(seconds) => format!(
+            "no request completed in {ran}: at this rate one arrives every {}; a higher rate or a longer --budget has some",
+            words::mean_nanos(seconds * 1e9)
+        ),
+        None => format!("no request completed in {ran}"),
+    }
 }
 
 /// What was asked of a job, in words.
