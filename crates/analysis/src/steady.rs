@@ -145,6 +145,7 @@ mod tests {
             elapsed_ns: 1_000_000_000,
             reads: Some(reads),
             writes: None,
+            trims: None,
             flushes: None,
             rate: None,
         }

@@ -123,7 +123,7 @@ pub fn buffers_bytes(workload: &Workload) -> u64 {
             pool_bytes(usize::try_from(workload.streams).unwrap_or(usize::MAX), u64::MAX, block_bytes)
         }
     };
-    let has_mix = workload.jobs.iter().any(|job| job.reads.is_some() && job.writes.is_some());
+    let has_mix = workload.jobs.iter().any(|job| job.reads.is_some() && job.changes_data());
     let in_flight = if has_mix { depth.saturating_mul(2) } else { depth };
     let shape = ArenaShape::choose(pages_of(workload), in_flight.max(1), block_bytes, pool_bytes);
     let each = shape.and_then(|shape| u64::try_from(shape.arena_bytes).ok()).unwrap_or(u64::MAX);

@@ -137,6 +137,19 @@ pub(crate) fn fastest(trials: &[Trial]) -> Option<EngineKind> {
     fast().filter(is_cheap).min_by_key(rank).map(|trial| trial.engine)
 }
 
+/// The best engine of the trials that were made because `io_uring` kept a processor busy: another one only where it is faster by more than
+/// they resolve.
+pub(crate) fn fastest_beside_ring(trials: &[Trial]) -> Option<EngineKind> {
+    let rate = |trial: &Trial| trial.ops as f64 / trial.elapsed_ns.max(1) as f64;
+    let ring = trials.iter().find(|trial| trial.engine == EngineKind::Uring).map_or(0.0, rate);
+    let is_faster = |trial: &&Trial| rate(trial) * (1.0 - ALIKE) > ring;
+    let faster: Vec<Trial> = trials.iter().filter(is_faster).cloned().collect();
+    if faster.is_empty() { fastest(trials).map(|_| EngineKind::Uring) } else { fastest(&faster) }
+}
+
+/// Why trims have no queue.
+pub(crate) const WHY_NOT_QUEUED: &str = "a trim is a call that a thread waits for";
+
 /// Why engines are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
@@ -278,6 +291,22 @@ mod tests {
 
     fn trial(engine: EngineKind, ops: u64, cpu_ns: u64) -> Trial {
         Trial { engine, ops, elapsed_ns: 4_000_000, cpu_ns: cpu_ns * ops, within_submit: None }
+    }
+
+    #[test]
+    fn a_busy_ring_gives_way_only_to_what_is_clearly_faster() {
+        use EngineKind::{Aio, Threads, Uring};
+        let of = |aio, threads| {
+            fastest_beside_ring(&[
+                trial(Aio, aio, 1000),
+                trial(Uring, 2000, 3000),
+                trial(Threads, threads, 5000),
+            ])
+        };
+        assert_eq!(of(2000, 1800), Some(Uring), "alike, however cheap");
+        assert_eq!(of(1900, 3000), Some(Threads));
+        assert_eq!(of(2900, 3000), Some(Aio), "of those that are faster the cheaper one");
+        assert_eq!(fastest_beside_ring(&[]), None);
     }
 
     #[test]

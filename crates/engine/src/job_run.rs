@@ -56,6 +56,8 @@ pub struct JobRun {
     pub reads: KindRun,
     /// Its writes.
     pub writes: KindRun,
+    /// Its trims.
+    pub trims: KindRun,
     /// Its flushes.
     pub flushes: KindRun,
     /// From each arrival to the call; empty in a closed loop.
@@ -80,6 +82,7 @@ impl JobRun {
     pub(crate) fn add(&mut self, more: &Self) {
         self.reads.add(&more.reads);
         self.writes.add(&more.writes);
+        self.trims.add(&more.trims);
         self.flushes.add(&more.flushes);
         self.lag.merge(&more.lag);
         self.unsent += more.unsent;

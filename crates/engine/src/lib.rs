@@ -54,6 +54,7 @@ pub use job::{
 };
 pub use job_run::{JobRun, KindRun};
 pub use latency_series::WindowRun;
+pub use load::why_not as why_not_trimmed;
 pub use offsets::capacity;
 pub use real::{ChoiceCache, RealEngine};
 pub use ring::{QueueSource, WaitBatch};

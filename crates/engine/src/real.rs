@@ -9,7 +9,7 @@ use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy, Reason};
 use crate::engine_trial::{self, MAX_WRITTEN_BLOCK_BYTES};
 use crate::error::{EngineError, Unavailable};
 use crate::job::{Engine, Job, Prepared, Run, Session};
-use crate::load::RequestSource;
+use crate::load::{self, RequestSource};
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
 use crate::places::AllPlaces;
@@ -73,11 +73,14 @@ impl Engine for RealEngine {
         self.watchdog.start().map_err(|source| EngineError::Thread { stream: 0, source })?;
         let mut targets = Vec::new();
         let used = used_targets(job)?;
-        for load in &workload.jobs {
+        for job_of_load in &workload.jobs {
             let &(index, claim) =
                 used.first().ok_or_else(|| EngineError::Workload("it names no target".into()))?;
-            let target = OpenTarget::open(index, claim, open_mode_of(load), &self.watchdog)?;
-            advise_of(load, target.fd());
+            if let Some(why) = load::why_not(job_of_load, &claim.target) {
+                return Err(EngineError::Workload(format!("job {} trims: {why}", job_of_load.name)));
+            }
+            let target = OpenTarget::open(index, claim, open_mode_of(job_of_load), &self.watchdog)?;
+            advise_of(job_of_load, target.fd());
             targets.push(target);
         }
         for (index, claim) in used.into_iter().filter(|_| workload.jobs.is_empty()) {
@@ -163,7 +166,11 @@ impl RealEngine {
         let available = Available::probe(workload, ring, |depth| {
             engine_choice::aio_available(contexts, aio_source, depth)
         });
-        let first = engine_choice::initial(workload, &available);
+        let mut first = engine_choice::initial(workload, &available);
+        if first.engine != EngineKind::Sync && workload.jobs.iter().any(LoadJob::has_trims) {
+            first.engine = EngineKind::Threads;
+            first.issuing.why = Some(engine_choice::WHY_NOT_QUEUED.to_owned());
+        }
         let Some(reason) = self.reason_to_try(&first, job) else { return Ok(first) };
         let key = (
             workload.op,
@@ -185,7 +192,11 @@ impl RealEngine {
         if workload.jobs.iter().any(needs_queue) {
             trials.best.retain(|trial| trial.engine != EngineKind::Threads);
         }
-        let choice = match engine_choice::fastest(&trials.best) {
+        let fastest = match reason {
+            Reason::BusyProcessor => engine_choice::fastest_beside_ring(&trials.best),
+            Reason::NoNowait | Reason::OneAtATime => engine_choice::fastest(&trials.best),
+        };
+        let choice = match fastest {
             None => first,
             Some(engine) => {
                 let why =
@@ -260,7 +271,7 @@ fn open_mode(workload: &Workload) -> OpenMode {
 }
 
 fn open_mode_of(load: &LoadJob) -> OpenMode {
-    let access = if load.writes.is_some() { Access::Write } else { Access::Read };
+    let access = if load.changes_data() { Access::Write } else { Access::Read };
     let sync = if load.dsync { Sync::Dsync } else { Sync::None };
     OpenMode { access, path: load.path, sync }
 }

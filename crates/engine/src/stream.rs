@@ -145,7 +145,9 @@ fn issuer_of(
     if config.engine == EngineKind::Sync || spec.load.is_some_and(|load| load.job.queue_depth == 1) {
         return Ok((Issuer::Sync, Arena::new(spec.pages, 1, spec.block_bytes, fill)?, None));
     }
-    if config.engine == EngineKind::Uring {
+    // A trim is a call that a thread waits for.
+    let is_trimmed = spec.load.is_some_and(|load| load.job.has_trims());
+    if config.engine == EngineKind::Uring && !is_trimmed {
         let arena = Arena::new(spec.pages, spec.depth, spec.block_bytes, fill)?;
         let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX);
         match ring::make(config.ring_source, depth, spec.issue, &arena, spec.fd) {
@@ -161,7 +163,7 @@ fn issuer_of(
     }
     let wants_aio = config.engine == EngineKind::Aio
         || spec.load.map_or(config.path, |load| load.job.path) == IoPath::Direct;
-    if config.engine != EngineKind::Threads && wants_aio {
+    if config.engine != EngineKind::Threads && wants_aio && !is_trimmed {
         match config.contexts.take(config.aio_source, spec.depth) {
             Ok(context) => {
                 let arena = Arena::new(spec.pages, spec.depth, spec.block_bytes, fill)?;

@@ -7,7 +7,7 @@ use crate::cache_probe::CacheProbe;
 use crate::clock::{now_ns, sleep_until};
 use crate::error::{EngineError, errno_text};
 use crate::job_run::JobRun;
-use crate::load::{Request, RequestSource};
+use crate::load::{self, Request, RequestSource, Trim};
 use crate::offsets::{OffsetSource, Offsets};
 use crate::start_barrier::HaltOnPanic;
 use crate::stream_spec::StreamSpec;
@@ -139,7 +139,8 @@ impl<'a> ThreadPool<'a> {
             let Request { op, offset_bytes: offset, .. } = request;
             let len = usize::try_from(request.bytes).unwrap_or(usize::MAX);
             let write = op == Op::Write;
-            if write {
+            let moves = request.trim != Some(Trim::Only);
+            if write && moves {
                 own.other = shared.swap(own.other);
             }
             let due_ns = shared.due_of(request);
@@ -148,12 +149,12 @@ impl<'a> ThreadPool<'a> {
             if due_ns.is_some_and(|due_ns| due_ns > last_ns && !sleep_until(due_ns, is_halted)) {
                 state = self.lock();
                 if let PoolState::Running(shared) = &mut *state {
-                    shared.give_up(len);
+                    shared.give_up(request);
                 }
                 continue;
             }
             let block = &mut own.of(op)[..len];
-            if write {
+            if write && moves {
                 stamper.stamp(block, offset);
             }
             if let Some(wanted) = spec.check {
@@ -166,13 +167,25 @@ impl<'a> ThreadPool<'a> {
                     if !spec.open.judge(begin_ns, allowed_ns) {
                         state = self.lock();
                         if let PoolState::Running(shared) = &mut *state {
-                            shared.give_up(len);
+                            shared.give_up(request);
                         }
                         continue;
                     }
                     begin_ns = now_ns();
                 }
                 allowed_ns = begin_ns;
+            }
+            if request.trim.is_some() {
+                let result = load::discard(&spec, offset, request.bytes);
+                last_ns = now_ns();
+                state = self.lock();
+                let PoolState::Running(shared) = &mut *state else { return };
+                let goes_on = shared.trimmed(request, &result, (due_ns, begin_ns), last_ns);
+                if !moves || !goes_on {
+                    continue;
+                }
+                drop(state);
+                begin_ns = last_ns;
             }
             let result = transfer(&spec, op, block, offset, &mut interrupted_calls);
             last_ns = now_ns();
@@ -263,6 +276,7 @@ impl<'a> SharedWork<'a> {
                 let StreamSpec { op, block_bytes, .. } = self.work.spec;
                 Some(Request {
                     op,
+                    trim: None,
                     offset_bytes: self.offsets.next_offset(),
                     bytes: block_bytes as u64,
                     due_ns: 0,
@@ -270,6 +284,7 @@ impl<'a> SharedWork<'a> {
             }
         };
         match &request {
+            Some(Request { trim: Some(Trim::Only), .. }) => {}
             Some(request) => self.work.outcome.asked_bytes += request.bytes,
             None => self.end = Some(StreamEnd::Complete),
         }
@@ -296,9 +311,11 @@ impl<'a> SharedWork<'a> {
     }
 
     /// Takes back what was drawn last: the target is refused by now.
-    fn give_up(&mut self, len: usize) {
+    fn give_up(&mut self, request: Request) {
         self.work.barrier.halt();
-        self.work.outcome.asked_bytes -= len as u64;
+        if request.trim != Some(Trim::Only) {
+            self.work.outcome.asked_bytes -= request.bytes;
+        }
         self.end.get_or_insert(StreamEnd::Halted);
     }
 
@@ -330,6 +347,34 @@ impl<'a> SharedWork<'a> {
             self.work.fail(offset, len, answer(result));
             self.end = Some(StreamEnd::Failed);
         }
+    }
+
+    /// Counts a trim; whether the stream goes on.
+    fn trimmed(
+        &mut self,
+        request: Request,
+        result: &io::Result<()>,
+        (due_ns, begin_ns): (Option<u64>, u64),
+        end_ns: u64,
+    ) -> bool {
+        let now_ns = end_ns.max(self.work.outcome.end_ns);
+        self.work.outcome.end_ns = now_ns;
+        if let Err(error) = result {
+            let errno = error.raw_os_error().unwrap_or(libc::EIO);
+            self.work.fail(request.offset_bytes, 0, -i64::from(errno));
+            self.end = Some(StreamEnd::Failed);
+            return false;
+        }
+        let Some((_, run)) = &mut self.requests else { return true };
+        let due_ns = due_ns.filter(|_| request.trim == Some(Trim::Only));
+        let latency_ns = end_ns.saturating_sub(due_ns.unwrap_or(begin_ns));
+        if latency_ns <= SHORT_NS || !self.work.was_away(end_ns - latency_ns, end_ns, begin_ns) {
+            run.trims.count(now_ns.saturating_sub(self.begin_ns), latency_ns, request.bytes);
+            due_ns.iter().for_each(|due_ns| run.lag.record(begin_ns.saturating_sub(*due_ns)));
+        } else {
+            run.trims.bytes += request.bytes;
+        }
+        true
     }
 
     /// The last, shorter I/O, issued by the stream's own thread.

@@ -200,7 +200,10 @@ impl<'a> Work<'a> {
             deadline_ns: u64::MAX,
             // What arrives at a rate may well not arrive in so short a time.
             is_due: schedule.turn_ns < schedule.max_elapsed_ns
-                && spec.load.is_none_or(|load| load.job.rate.is_none()),
+                && spec.load.is_none_or(|load| {
+                    // Trims move nothing.
+                    load.job.rate.is_none() && (load.job.reads.is_some() || load.job.writes.is_some())
+                }),
             warm_up_end_ns: u64::MAX,
             counters,
             stamper,

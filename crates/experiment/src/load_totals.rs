@@ -77,6 +77,7 @@ fn windows(run: &KindRun, begin_ns: u64, lasts_ns: u64) -> Vec<LatencyWindow> {
 pub(crate) struct JobTotals {
     reads: KindTotals,
     writes: KindTotals,
+    trims: KindTotals,
     flushes: KindTotals,
     lag: LatencyTotals,
     unsent: u64,
@@ -85,8 +86,10 @@ pub(crate) struct JobTotals {
 
 impl JobTotals {
     fn add(&mut self, round: u32, run: &JobRun) {
-        let kinds = [&mut self.reads, &mut self.writes, &mut self.flushes];
-        for (totals, run_of_kind) in kinds.into_iter().zip([&run.reads, &run.writes, &run.flushes]) {
+        let kinds = [&mut self.reads, &mut self.writes, &mut self.trims, &mut self.flushes];
+        for (totals, run_of_kind) in
+            kinds.into_iter().zip([&run.reads, &run.writes, &run.trims, &run.flushes])
+        {
             totals.add(round, run_of_kind, self.elapsed_ns, run.elapsed_ns);
         }
         self.lag.add(round, &run.lag);
@@ -106,6 +109,7 @@ impl JobTotals {
             elapsed_ns: self.elapsed_ns,
             reads: self.reads.result(),
             writes: self.writes.result(),
+            trims: self.trims.result(),
             flushes: self.flushes.result(),
             rate,
         }

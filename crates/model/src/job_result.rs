@@ -64,6 +64,9 @@ pub struct JobResult {
     pub reads: Option<KindResult>,
     /// Its writes.
     pub writes: Option<KindResult>,
+    /// Its trims, whose bytes were discarded and not moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trims: Option<KindResult>,
     /// Its flushes.
     pub flushes: Option<KindResult>,
     /// `None` in a closed loop.
@@ -78,9 +81,14 @@ impl RateResult {
 }
 
 impl JobResult {
-    /// Its kinds of request with their names: `reads`, `writes`, `flushes`.
+    /// Its kinds of request with their names: `reads`, `writes`, `trims`, `flushes`.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &KindResult)> {
-        let kinds = [("reads", &self.reads), ("writes", &self.writes), ("flushes", &self.flushes)];
+        let kinds = [
+            ("reads", &self.reads),
+            ("writes", &self.writes),
+            ("trims", &self.trims),
+            ("flushes", &self.flushes),
+        ];
         kinds.into_iter().filter_map(|(name, kind)| Some((name, kind.as_ref()?)))
     }
 

@@ -256,6 +256,17 @@ fn value_and_shift(index: usize) -> (u64, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sum_above_a_limit_leaves_out_what_is_below() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(1_000, 50);
+        histogram.record_n(150_000_000, 4);
+        histogram.record(400_000_000);
+        assert!((histogram.sum_above(100_000_000) / 1e9 - 1.0).abs() < 0.004);
+        assert!((histogram.sum_above(200_000_000) / 4e8 - 1.0).abs() < 0.004);
+        assert!(histogram.sum_above(500_000_000) < 1.0);
+    }
     use proptest::prelude::*;
 
     #[test]

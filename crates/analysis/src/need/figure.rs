@@ -250,6 +250,71 @@ mod tests {
         assert_eq!(mib_per_s(lowest(&job, writes).unwrap()), 90.0);
     }
 
+    #[test]
+    fn a_second_without_bytes_is_the_lowest_and_a_tenth_does_not_hide_it() {
+        let mut writes = bursting().writes.unwrap();
+        writes.least_bytes_per_s = Some(512 << 10);
+        assert_eq!(lowest(&bursting(), &writes).unwrap().value, 524_288.0);
+    }
+
+    /// A test in rounds of so many minutes, each with 98 requests of 1 ms and two of so many ms.
+    fn rounds(minutes: u64, slow_ms: &[u64]) -> (CellRecord, KindResult) {
+        const MS: u64 = 1_000_000;
+        let mut cell = fixtures::load().cells[0].clone();
+        let visit = cell.result.visits[0].clone();
+        cell.result.visits.clear();
+        let (mut all, mut by_round) = (Histogram::new(), BTreeMap::new());
+        for (round, &slow_ms) in (0..).zip(slow_ms) {
+            let elapsed_ns = minutes * 60_000 * MS;
+            cell.result.visits.push(rdsk_model::Visit { round, elapsed_ns, ..visit.clone() });
+            let mut latencies = Histogram::new();
+            latencies.record_n(MS, 98);
+            latencies.record_n(slow_ms * MS, 2);
+            all.merge(&latencies);
+            by_round.insert(round, SparseHistogram::from(&latencies));
+        }
+        let latency_ns = Latency::from(&all).with_rounds(&by_round);
+        let ops = all.count();
+        let kind = KindResult { ops, bytes: ops, latency_ns, least_bytes_per_s: None, windows: Vec::new() };
+        (cell, kind)
+    }
+
+    #[test]
+    fn the_worst_hour_counts_and_not_all_hours_together() {
+        const HOUR_NS: u64 = 3_600_000_000_000;
+        let over = |(cell, kind): &(CellRecord, KindResult)| {
+            time_over(cell, kind, 100_000_000, Some(HOUR_NS)).unwrap()
+        };
+        let near = |figure: Option<f64>, seconds: f64| (figure.unwrap() / 1e9 / seconds - 1.0).abs() < 0.01;
+        // Half hours: 12 s in all, and 8 s in the worst hour.
+        let four = over(&rounds(30, &[1000, 1000, 3000, 1000]));
+        assert!(near(Some(four.value), 8.0) && near(four.low, 8.0) && near(four.high, 8.0), "{four:?}");
+        // A test of 20 minutes is a part of one hour.
+        let short = over(&rounds(10, &[1000, 3000]));
+        assert!(near(Some(short.value), 8.0), "{short:?}");
+        // Of 6 s in two hours, some hour has at least 3 s and none more than 6 s.
+        let long = over(&rounds(120, &[3000, 50]));
+        assert!(near(long.low, 3.0) && near(long.high, 6.0), "{long:?}");
+        let (cell, kind) = rounds(59, &[1000, 1, 1]);
+        let hours = periods(&cell, &kind, HOUR_NS).unwrap();
+        assert_eq!(hours.len(), 3, "a repeat that was to last an hour is one");
+        assert!(periods(&cell, &kind, 4 * HOUR_NS).is_none());
+    }
+
+    #[test]
+    fn reads_and_writes_together_have_the_latencies_of_both() {
+        let mut job = bursting();
+        (job.reads, job.writes) = (Some(rounds(1, &[200, 1]).1), Some(rounds(1, &[300, 400]).1));
+        let requests = both(&job).unwrap();
+        assert_eq!(
+            (requests.ops, requests.latency_ns.count, requests.latency_ns.rounds.len()),
+            (400, 400, 2)
+        );
+        assert_eq!(requests.latency_ns.max, Some(400_000_000));
+        job.reads = None;
+        assert_eq!(both(&job).unwrap().ops, 200);
+    }
+
     fn record_need() -> Need {
         Need {
             name: "camera".into(),

@@ -1,7 +1,7 @@
 //! The loop of a job's stream with one request in flight: wait until it is due, issue it, flush where that is due, rest. It allocates
 //! nothing.
 
-use super::{FlushCounter, Request, RequestSource};
+use super::{FlushCounter, Request, RequestSource, Trim, discard};
 use crate::arena::{Arena, SlotCycle};
 use crate::clock::{now_ns, sleep_until};
 use crate::job_run::JobRun;
@@ -80,16 +80,26 @@ impl SyncStream<'_> {
         let buffers = reads.as_mut().filter(|_| request.op == Op::Read).unwrap_or(others);
         let buffer = buffers.next(len);
         if request.op == Op::Write {
-            work.stamper.stamp(buffer, request.offset_bytes);
+            if request.trim != Some(Trim::Only) {
+                work.stamper.stamp(buffer, request.offset_bytes);
+            }
             if work.may_write(now_ns).is_none() {
                 return Some(StreamEnd::Halted);
             }
         }
-        work.outcome.asked_bytes += request.bytes;
-        if let Err(end) = self.issue(work, buffer, request, due_ns) {
+        if request.trim.is_some()
+            && let Err(end) = self.trim(work, request, due_ns)
+        {
             return Some(end);
         }
+        if request.trim != Some(Trim::Only) {
+            work.outcome.asked_bytes += request.bytes;
+            if let Err(end) = self.issue(work, buffer, request, due_ns) {
+                return Some(end);
+            }
+        }
         if request.op == Op::Write
+            && request.trim != Some(Trim::Only)
             && let Some(flush) = &mut self.flush
         {
             flush.note_write();
@@ -113,6 +123,27 @@ impl SyncStream<'_> {
             let until_ns = work.outcome.end_ns.saturating_add(self.load.job.think_ns).min(work.deadline_ns);
             sleep_until(until_ns, || work.barrier.is_halted());
         }
+    }
+
+    /// Discards what the target holds where the request goes; of one that also writes, from its call on.
+    fn trim(&mut self, work: &mut Work<'_>, request: Request, due_ns: Option<u64>) -> Result<(), StreamEnd> {
+        let begin_ns = now_ns();
+        let result = discard(&work.spec, request.offset_bytes, request.bytes);
+        let end_ns = now_ns();
+        work.outcome.end_ns = end_ns;
+        if let Err(error) = result {
+            work.fail(request.offset_bytes, 0, -i64::from(error.raw_os_error().unwrap_or(libc::EIO)));
+            return Err(StreamEnd::Failed);
+        }
+        let due_ns = due_ns.filter(|_| request.trim == Some(Trim::Only));
+        let from_ns = due_ns.unwrap_or(begin_ns);
+        if end_ns - from_ns <= SHORT_NS || !work.was_away(from_ns, end_ns, begin_ns) {
+            self.run.trims.count(end_ns.saturating_sub(self.begin_ns), end_ns - from_ns, request.bytes);
+            due_ns.iter().for_each(|due_ns| self.run.lag.record(begin_ns.saturating_sub(*due_ns)));
+        } else {
+            self.run.trims.bytes += request.bytes;
+        }
+        Ok(())
     }
 
     fn issue(

@@ -171,7 +171,7 @@ fn draw_verdict(page: &mut Page, cell: &CellRecord) {
     }
 }
 
-/// The reads, writes and flushes of a job.
+/// The reads, writes, trims and flushes of a job.
 fn rows_of(job: &LoadJob, result: &JobResult) -> Vec<Vec<String>> {
     let seconds = (result.elapsed_ns.max(1) as f64) / 1e9;
     let row = |(word, kind): (&'static str, &KindResult)| {
@@ -209,13 +209,20 @@ fn nothing_completed(job: &LoadJob, result: &JobResult) -> String {
 /// What was asked of a job, in words.
 fn asked(job: &LoadJob) -> String {
     let mut parts = Vec::new();
-    if job.reads.is_some() && job.writes.is_some() {
-        parts.push(format!("{}% reads", job.read_percent));
+    if (1..100).contains(&job.trim_percent) {
+        parts.push(format!("{}% trims", job.trim_percent));
     }
-    for (word, requests) in [("reads", &job.reads), ("writes", &job.writes)] {
+    if job.reads.is_some() && job.writes.is_some() {
+        let rest = if job.trims.is_some() { " of the rest" } else { "" };
+        parts.push(format!("{}% reads{rest}", job.read_percent));
+    }
+    for (word, requests) in [("reads", &job.reads), ("writes", &job.writes), ("trims", &job.trims)] {
         if let Some(requests) = requests {
             parts.push(format!("{word} {} {}", rule(&requests.offsets), sizes(requests)));
         }
+    }
+    if job.trims_before_writes {
+        parts.push("each write after a trim of its blocks".into());
     }
     parts.push(job.path.to_string());
     if job.dsync {
