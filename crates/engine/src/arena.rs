@@ -5,7 +5,8 @@
 #![allow(unsafe_code, reason = "anonymous mappings and slices over them")]
 
 use crate::error::EngineError;
-use crate::random::{WyRand, mix};
+use crate::random::WyRand;
+use crate::stamper::{SECTOR_BYTES, SHORT_STAMP_BYTES};
 use rdsk_model::{BufferPages, EngineKind, Op, ReadContent, Workload};
 use rdsk_sys::memory::HUGE_PAGE_BYTES;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -14,12 +15,6 @@ use std::ptr::NonNull;
 
 /// Slots start on this boundary: a page, and the strictest alignment that direct I/O requires.
 const SLOT_ALIGN_BYTES: usize = 4096;
-
-/// Bytes that share one long stamp.
-const STAMP_EVERY_BYTES: usize = 4096;
-
-/// Bytes that share one short stamp: no two written blocks of this size are ever equal. Arrays deduplicate by this or more.
-const SECTOR_BYTES: usize = 512;
 
 /// What one stream writes at least before data comes again. Compressors of disks look back by 64 KiB (LZ4), by the 128 KiB
 /// of a btrfs extent, or by a record of ZFS, 1 MiB at most by default. The caches of a processor hold as much: with 16 MiB,
@@ -33,15 +28,6 @@ const MAX_POOLS_BYTES: usize = 256 << 20;
 const PAGE_BYTES: usize = 4096;
 const MAX_PAGES_SEEN: usize = 8;
 const MAX_SLOTS_SEEN: usize = 8;
-
-/// Size of a long stamp; truncated if the block is smaller.
-const STAMP_BYTES: usize = 32;
-
-/// Size of the stamp of any other sector of a page.
-const SHORT_STAMP_BYTES: usize = 8;
-
-/// An odd number, so that no two products are equal: 2^64 over the golden ratio.
-const SECTOR_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Whether the memory is filled with random data, which writes need, or left as zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -362,61 +348,10 @@ impl<'a> SlotCycle<'a> {
     }
 }
 
-/// Makes every sector of written data unique.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamper {
-    key: u64,
-    sequence: u64,
-}
-
-impl Stamper {
-    /// The stamper of one stream of one visit.
-    pub(crate) fn new(seed: u64, visit: u32, stream: u32) -> Self {
-        Self { key: mix(mix(seed, u64::from(visit)), u64::from(stream)), sequence: 0 }
-    }
-
-    /// The stamper of one of several threads that share a stream; no two of them ever write the same stamp.
-    pub(crate) fn for_thread(self, thread: u64) -> Self {
-        Self { key: mix(self.key, thread.wrapping_add(1)), ..self }
-    }
-
-    /// Stamps each page of the block that goes to `offset_bytes`: key, sequence number, offset of the page, and a mix of
-    /// the three, little-endian, as much as fits; and each further sector of the page with a number made of the mix.
-    #[inline]
-    pub(crate) fn stamp(&mut self, block: &mut [u8], offset_bytes: u64) {
-        let mut page_offset = offset_bytes;
-        for page in block.chunks_mut(STAMP_EVERY_BYTES) {
-            let mixed = mix(self.key ^ page_offset, self.sequence);
-            let words = [self.key, self.sequence, page_offset, mixed];
-            let mut stamp = [0u8; STAMP_BYTES];
-            for (bytes, word) in stamp.chunks_exact_mut(8).zip(words) {
-                bytes.copy_from_slice(&word.to_le_bytes());
-            }
-            if let Some(head) = page.first_chunk_mut::<STAMP_BYTES>() {
-                *head = stamp;
-            } else {
-                // A block of a few bytes gets the end of the stamp, where the mix changes most.
-                let len = page.len();
-                page.copy_from_slice(&stamp[STAMP_BYTES - len..]);
-            }
-            for (sector, number) in page.chunks_mut(SECTOR_BYTES).zip(0u64..).skip(1) {
-                let stamp = (mixed ^ number).wrapping_mul(SECTOR_FACTOR).to_le_bytes();
-                if let Some(head) = sector.first_chunk_mut::<SHORT_STAMP_BYTES>() {
-                    *head = stamp;
-                } else {
-                    let len = sector.len();
-                    sector.copy_from_slice(&stamp[stamp.len() - len..]);
-                }
-            }
-            page_offset = page_offset.wrapping_add(4096);
-        }
-        self.sequence += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stamper::Stamper;
     use std::collections::HashSet;
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a stream counts and returns while an engine issues its I/O, and why it ended. Small steps that all engines share;
 //! it issues nothing.
 
-use crate::arena::{Arena, Stamper};
+use crate::arena::Arena;
 use crate::cache_probe::CacheProbe;
 use crate::clock::{now_ns, sleep_until};
 use crate::counters::StreamCounters;
@@ -10,6 +10,7 @@ use crate::job::Ended;
 use crate::job_run::JobRun;
 use crate::offsets::Offsets;
 use crate::places::Firsts;
+use crate::stamper::Stamper;
 use crate::start_barrier::StartBarrier;
 use crate::stream_spec::StreamSpec;
 use crate::watchdog::SHORT_NS;

@@ -155,6 +155,7 @@ fn draw_cell(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
         page.sentence(Tone::Plain, format!("  {}: ", job.name), asked(job));
         if result.kinds().next().is_none() {
             page.sentence(Tone::Warning, "    ", nothing_completed(job, result));
+            continue;
         }
         let texts = [kept_up(job, result), course(result), by_time(result)];
         for text in texts.into_iter().flatten() {
