@@ -18,6 +18,8 @@ use rdsk_units::{Bytes, Nanos, count, grouped};
 const CURVE_WIDTH: usize = 24;
 /// From this size on, what requests move matters more than how many there are.
 const LARGE_BYTES: f64 = 65_536.0;
+/// A rate below this would be shown as none.
+const LEAST_SHOWN_PER_S: f64 = 0.01;
 /// Jobs that a sentence names.
 const MAX_JOBS: usize = 4;
 /// A curve of fewer points shows nothing.
@@ -251,6 +253,9 @@ fn asked(job: &LoadJob) -> String {
         parts.push("into newly allocated space".into());
     }
     parts.push(match job.offered_per_s() {
+        Some(per_s) if per_s < LEAST_SHOWN_PER_S => {
+            format!("open loop, one request in {}, {}", words::mean_nanos(1e9 / per_s), arrivals(job))
+        }
         Some(per_s) => format!("open loop, {}/s, {}", count(per_s), arrivals(job)),
         None => "closed loop".into(),
     });
