@@ -152,7 +152,7 @@ impl Bench {
         if !by_fio.status.success() {
             return Ok("understood; fio does not end here, or fails".into());
         }
-        let writes = load.phases.iter().flatten().any(|job: &LoadJob| job.writes.is_some());
+        let writes = load.phases.iter().flatten().any(LoadJob::changes_data);
         let drawn = by_chance(&theirs, unit_bytes);
         let (theirs, base) = (counted(&theirs, unit_bytes), counted(&self.base(writes)?, unit_bytes));
         let (ours, by_rdsk) = self.seen(self.rdsk_line(&copy, writes)?.args(["--seed", "1"]))?;

@@ -50,6 +50,8 @@ pub struct Judged<'a> {
     pub job: Option<&'a LoadJob>,
     /// What was measured; `None` where nothing was.
     pub figure: Option<Figure>,
+    /// Whether a lowest bandwidth is that of a second, and not of a tenth of the time.
+    pub is_by_second: bool,
     /// The answer.
     pub outcome: Outcome,
     /// Why it is not what the figure alone says, or why there is none; in words, as a sentence without its end.
@@ -74,6 +76,7 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
         threshold,
         job: None,
         figure: None,
+        is_by_second: false,
         outcome: Outcome::Unsure,
         doubt: Some(doubt),
         longer: None,
@@ -106,7 +109,9 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
     let course = Course::of_rate(result);
     let is_steady = course.is_none_or(|course| course.steady_from == Some(0));
     let longer = (by_figure == Outcome::Unsure && is_steady).then(|| longer(threshold, &figure)).flatten();
-    Judged { threshold, job, figure: Some(figure), outcome, doubt, longer }
+    let is_by_second =
+        [&result.reads, &result.writes].into_iter().flatten().any(|kind| kind.least_bytes_per_s.is_some());
+    Judged { threshold, job, figure: Some(figure), is_by_second, outcome, doubt, longer }
 }
 
 /// What the interval says alone.
@@ -195,6 +200,7 @@ mod tests {
             at_most: Some(at_most),
             at_least: None,
             over_ns: None,
+            each_ns: None,
             disputed_until: None,
         }
     }

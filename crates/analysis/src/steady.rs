@@ -136,6 +136,7 @@ mod tests {
             ops: ops.iter().sum(),
             bytes: 4096,
             latency_ns: fixtures::latency(100, 1_000_000),
+            least_bytes_per_s: None,
             windows: (0..).zip(&ops).map(window).collect(),
         };
         let name = "load".to_owned();
@@ -144,6 +145,7 @@ mod tests {
             elapsed_ns: 1_000_000_000,
             reads: Some(reads),
             writes: None,
+            trims: None,
             flushes: None,
             rate: None,
         }

@@ -45,6 +45,11 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
 /// Judges a cell in one direction, which is that of its workload, or half of a load.
 fn one_way(cell: &CellRecord, targets: &[Target], cpus: Option<u32>, is_half: bool) -> Verdict {
     let Some(facts) = Facts::gather(cell, targets) else {
+        if cell.result.jobs.iter().any(|job| job.trims.is_some()) {
+            let text =
+                "trims move no data, so that no count of bytes shows what the device did with them".into();
+            return Verdict { code: VerdictCode::Unverified, device_share: None, text };
+        }
         let text = format!("nothing completed: {}", rdsk_units::printable(&cell.result.why));
         return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
     };

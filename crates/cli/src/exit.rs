@@ -1,7 +1,7 @@
 //! Exit codes, in one place. It never exits.
 
 use rdsk_analysis::need::{self, Outcome};
-use rdsk_model::{Experiment, ProblemKind, Record, Status, StopReason};
+use rdsk_model::{CellRecord, Experiment, ProblemKind, Record, Status, StopReason};
 
 /// Everything was done.
 pub(crate) const DONE: u8 = 0;
@@ -39,12 +39,14 @@ pub(crate) fn of_record(record: &Record) -> u8 {
     }
 }
 
-/// Whether nothing of a load that was described could run here, which is a refusal.
+/// Whether nothing of a load that was described could run here, or no request of it completed, which is as much as a refusal.
 fn is_load_without_result(record: &Record) -> bool {
+    let is_empty = |cell: &CellRecord| {
+        let completed = cell.result.jobs.iter().any(|job| job.kinds().next().is_some());
+        cell.result.stop == StopReason::NotApplicable || (!cell.result.jobs.is_empty() && !completed)
+    };
     let mut cells = record.cells.iter();
-    !record.cells.is_empty()
-        && cells
-            .all(|cell| cell.experiment == Experiment::Load && cell.result.stop == StopReason::NotApplicable)
+    !record.cells.is_empty() && cells.all(|cell| cell.experiment == Experiment::Load && is_empty(cell))
 }
 
 /// The code for the answer to a need.

@@ -190,7 +190,8 @@ fn etcd_is_answered_right_on_both_sides_of_the_mark_and_never_both_ways_at_it() 
 /// No repeat waits for a request that arrives long after its end.
 #[test]
 fn a_rate_of_one_in_ten_seconds_keeps_the_budget() {
-    let record = document("load sim:ssd-slc --rate 0.1 --budget 3s", 0);
+    // None has arrived by then, which is no success.
+    let record = document("load sim:ssd-slc --rate 0.1 --budget 3s", 3);
     assert!(figure(&record, "/elapsed_ns") <= 3.1e9, "{}", record["elapsed_ns"]);
     let rare = document("load sim:ssd-slc --rate 0.1 --arrivals constant --budget 10m", 0);
     let job = &rare["cells"][0]["result"]["jobs"][0];
@@ -203,6 +204,49 @@ fn a_rate_of_one_in_ten_seconds_keeps_the_budget() {
     };
     let open = document("load sim:ssd-slc --rate 500 --budget 3s", 0);
     assert!(!codes(&open).contains("queue-depth"), "{}", codes(&open));
+}
+
+/// Nothing arrives in the time of the test, which is said in words and is no success.
+#[test]
+fn a_load_of_which_no_request_completed_is_no_success() {
+    let record = document("load sim:ssd-slc --rate 0.0001 --budget 3s", 3);
+    assert_eq!(record["cells"][0]["result"]["jobs"][0]["reads"], Value::Null);
+    let words = ["load", "sim:ssd-slc", "--rate", "0.0001", "--budget", "3s"];
+    let page = rdsk(words.into_iter().chain(["--no-history", "-q"]));
+    let text = page.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("no request completed in"), "{}", page.stdout);
+    assert!(text.contains("at this rate one arrives every 2 h 46 min 40 s"), "{}", page.stdout);
+    assert_eq!(page.status_code, Some(3));
+}
+
+/// Holes in a test file of rdsk, which are in no bandwidth; a file of the user is left as it is.
+#[test]
+fn trims_make_holes_only_in_files_of_our_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().display();
+    for (kind, iodepth) in [("randtrim", 1), ("trimwrite", 4)] {
+        let line = format!("load {place} --rw {kind} --path buffered --iodepth {iodepth} --budget 2s");
+        let record = document(&line, 0);
+        let result = &record["cells"][0]["result"];
+        let job = &result["jobs"][0];
+        assert!(figure(job, "/trims/ops") > 0.0, "{result}");
+        assert_eq!(figure(job, "/trims/bytes"), figure(job, "/trims/ops") * 4096.0);
+        if kind == "randtrim" {
+            assert_eq!((figure(result, "/ops"), figure(result, "/bytes")), (0.0, 0.0));
+            let text = record["cells"][0]["verdict"]["text"].as_str().unwrap();
+            assert!(text.starts_with("trims move no data"), "{text}");
+        } else {
+            assert_eq!(figure(job, "/writes/ops"), figure(result, "/ops"));
+            assert!(figure(job, "/trims/ops") - figure(job, "/writes/ops") < 5.0, "{job}");
+        }
+    }
+    let file = directory.path().join("own");
+    std::fs::write(&file, vec![7; 4 << 20]).unwrap();
+    let line = format!("load {} --overwrite --rw trim --path buffered --budget 1s", file.display());
+    let record = document(&line, 3);
+    let why = record["cells"][0]["result"]["why"].as_str().unwrap();
+    assert!(why.contains("holes are made only in test files of rdsk"), "{why}");
+    assert!(std::fs::read(&file).unwrap().iter().all(|&byte| byte == 7));
 }
 
 /// What a job did, by the words of its load.
@@ -300,7 +344,7 @@ fn the_same_need_from_a_file_has_the_same_answer() {
     assert_eq!(ours["cells"][0]["result"]["jobs"], theirs["cells"][0]["result"]["jobs"]);
     assert_eq!(ours["need"]["thresholds"], theirs["need"]["thresholds"]);
     let list = rdsk(["check", "list"]);
-    assert_eq!(list.stdout.lines().count(), 35, "{}", list.stdout);
+    assert_eq!(list.stdout.lines().count(), 42, "{}", list.stdout);
 }
 
 #[test]

@@ -57,10 +57,12 @@ fn what_is_shown_runs_as_the_job_file_does() {
 #[test]
 fn what_cannot_be_is_a_usage_error_that_names_its_line() {
     let directory = tempfile::tempdir().unwrap();
-    let file = job_file(directory.path(), "[a]\nrw=trim\n[b]\nioengine=null\n");
+    let file = job_file(directory.path(), "[a]\nss=bw\n[b]\nioengine=null\n");
     let refused = run(&["load", "--fio", &file]);
     assert_eq!(refused.status_code, Some(2));
-    for words in ["job.fio:2: rw=trim: rdsk discards nothing", "job.fio:4: ioengine=null: this engine"] {
+    for words in
+        ["job.fio:2: ss=bw: rdsk does not look for a steady state", "job.fio:4: ioengine=null: this engine"]
+    {
         assert!(refused.stderr.contains(words), "{words}: {}", refused.stderr);
     }
     for (words, expected) in [

@@ -5,7 +5,8 @@
 #![allow(unsafe_code, reason = "anonymous mappings and slices over them")]
 
 use crate::error::EngineError;
-use crate::random::{WyRand, mix};
+use crate::random::WyRand;
+use crate::stamper::{SECTOR_BYTES, SHORT_STAMP_BYTES};
 use rdsk_model::{BufferPages, EngineKind, Op, ReadContent, Workload};
 use rdsk_sys::memory::HUGE_PAGE_BYTES;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -14,12 +15,6 @@ use std::ptr::NonNull;
 
 /// Slots start on this boundary: a page, and the strictest alignment that direct I/O requires.
 const SLOT_ALIGN_BYTES: usize = 4096;
-
-/// Bytes that share one long stamp.
-const STAMP_EVERY_BYTES: usize = 4096;
-
-/// Bytes that share one short stamp: no two written blocks of this size are ever equal. Arrays deduplicate by this or more.
-const SECTOR_BYTES: usize = 512;
 
 /// What one stream writes at least before data comes again. Compressors of disks look back by 64 KiB (LZ4), by the 128 KiB
 /// of a btrfs extent, or by a record of ZFS, 1 MiB at most by default. The caches of a processor hold as much: with 16 MiB,
@@ -34,19 +29,25 @@ const PAGE_BYTES: usize = 4096;
 const MAX_PAGES_SEEN: usize = 8;
 const MAX_SLOTS_SEEN: usize = 8;
 
-/// Size of a long stamp; truncated if the block is smaller.
-const STAMP_BYTES: usize = 32;
-
-/// An odd number, so that no two products are equal: 2^64 over the golden ratio.
-const SECTOR_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// Whether the memory is filled with random data, which writes need, or left as zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
     /// Left as the kernel provides it, but touched, so that no page fault occurs during the measurement.
     Touched,
-    /// Random bytes from this seed, and a pool of further slots of so many bytes.
-    Random { seed: u64, pool_bytes: usize },
+    /// Random bytes, and a pool of further slots.
+    Random(WriteFill),
+}
+
+/// What the slots of writes hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WriteFill {
+    pub(crate) seed: u64,
+    /// Bytes of the pool.
+    pub(crate) pool_bytes: usize,
+    /// Percent of each sector that are zeros, below 100.
+    pub(crate) compressible_percent: u32,
+    /// Whether reads have slots of their own, one for each I/O in flight: what they return is not written.
+    pub(crate) with_reads: bool,
 }
 
 /// The pool of one of `streams` streams, which writes `ops` blocks of `block_bytes`: what is not written needs no data.
@@ -108,7 +109,9 @@ pub fn buffers_bytes(workload: &Workload) -> u64 {
             pool_bytes(usize::try_from(workload.streams).unwrap_or(usize::MAX), u64::MAX, block_bytes)
         }
     };
-    let shape = ArenaShape::choose(pages_of(workload), depth.max(1), block_bytes, pool_bytes);
+    let has_mix = workload.jobs.iter().any(|job| job.reads.is_some() && job.changes_data());
+    let in_flight = if has_mix { depth.saturating_mul(2) } else { depth };
+    let shape = ArenaShape::choose(pages_of(workload), in_flight.max(1), block_bytes, pool_bytes);
     let each = shape.and_then(|shape| u64::try_from(shape.arena_bytes).ok()).unwrap_or(u64::MAX);
     each.saturating_mul(u64::from(workload.streams))
 }
@@ -124,6 +127,8 @@ pub(crate) struct Arena {
     pub(crate) depth: usize,
     /// As many as I/Os in flight, or more.
     pub(crate) slots: usize,
+    /// So many of these, the first ones, are for reads beside writes; 0 where all slots are for the same.
+    pub(crate) read_slots: usize,
     /// Whether each slot is one piece of memory, where the kernel has huge pages.
     pub(crate) is_in_one_piece: bool,
 }
@@ -153,9 +158,11 @@ impl Arena {
         };
         let pool_bytes = match fill {
             Fill::Touched => 0,
-            Fill::Random { pool_bytes, .. } => pool_bytes,
+            Fill::Random(fill) => fill.pool_bytes,
         };
-        let shape = ArenaShape::choose(pages, depth, slot_bytes, pool_bytes).ok_or_else(too_large)?;
+        let read_slots = if matches!(fill, Fill::Random(fill) if fill.with_reads) { depth } else { 0 };
+        let in_flight = depth.saturating_add(read_slots);
+        let shape = ArenaShape::choose(pages, in_flight, slot_bytes, pool_bytes).ok_or_else(too_large)?;
         let ArenaShape { slot_stride_bytes, slots, page_bytes, arena_bytes } = shape;
         let (mapping, mapping_bytes) = map_aligned(arena_bytes, page_bytes)
             .map_err(|source| EngineError::Memory { bytes: wanted, source: source.into() })?;
@@ -164,8 +171,16 @@ impl Arena {
         // boundary of a page of the arena's are inside.
         let base = unsafe { mapping.cast::<u8>().add(skip) };
         let is_in_one_piece = page_bytes == HUGE_PAGE_BYTES || slot_stride_bytes == SLOT_ALIGN_BYTES;
-        let mut arena =
-            Self { base, mapping, mapping_bytes, slot_stride_bytes, depth, slots, is_in_one_piece };
+        let mut arena = Self {
+            base,
+            mapping,
+            mapping_bytes,
+            slot_stride_bytes,
+            depth,
+            slots,
+            read_slots,
+            is_in_one_piece,
+        };
         if !is_in_one_piece {
             arena.touch_apart();
         }
@@ -213,6 +228,14 @@ impl Arena {
         SlotCycle { memory: self.memory(), slot_bytes, next: 0 }
     }
 
+    /// The slots of reads beside writes, if there are any, and all others, for one I/O at a time.
+    pub(crate) fn cycles(&mut self) -> (Option<SlotCycle<'_>>, SlotCycle<'_>) {
+        let (slot_bytes, read_slots) = (self.slot_stride_bytes, self.read_slots);
+        let (reads, others) = self.memory().split_at_mut(read_slots * slot_bytes);
+        let reads = (read_slots > 0).then_some(SlotCycle { memory: reads, slot_bytes, next: 0 });
+        (reads, SlotCycle { memory: others, slot_bytes, next: 0 })
+    }
+
     fn memory(&mut self) -> &mut [u8] {
         let used_bytes = self.slots * self.slot_stride_bytes;
         // SAFETY: the arena spans slots × stride bytes from `base`, initialised, and `&mut self` makes the slice unique.
@@ -248,12 +271,23 @@ impl Arena {
             unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().cast::<u64>(), used_bytes / 8) };
         match fill {
             Fill::Touched => words.iter_mut().step_by(SLOT_ALIGN_BYTES / 8).for_each(|word| *word = 1),
-            Fill::Random { seed, .. } => {
+            Fill::Random(WriteFill { seed, compressible_percent, .. }) => {
                 let mut random = WyRand::new(seed);
                 words.iter_mut().for_each(|word| *word = random.next());
+                if compressible_percent > 0 {
+                    self.memory()
+                        .chunks_mut(SECTOR_BYTES)
+                        .for_each(|sector| compress(sector, compressible_percent));
+                }
             }
         }
     }
+}
+
+/// Makes the end of a sector zeros, so that so many percent of it are; its stamp stays.
+fn compress(sector: &mut [u8], percent: u32) {
+    let random_bytes = sector.len() * 100u32.saturating_sub(percent) as usize / 100;
+    sector[random_bytes.max(SHORT_STAMP_BYTES)..].fill(0);
 }
 
 impl Drop for Arena {
@@ -314,61 +348,10 @@ impl<'a> SlotCycle<'a> {
     }
 }
 
-/// Makes every sector of written data unique.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamper {
-    key: u64,
-    sequence: u64,
-}
-
-impl Stamper {
-    /// The stamper of one stream of one visit.
-    pub(crate) fn new(seed: u64, visit: u32, stream: u32) -> Self {
-        Self { key: mix(mix(seed, u64::from(visit)), u64::from(stream)), sequence: 0 }
-    }
-
-    /// The stamper of one of several threads that share a stream; no two of them ever write the same stamp.
-    pub(crate) fn for_thread(self, thread: u64) -> Self {
-        Self { key: mix(self.key, thread.wrapping_add(1)), ..self }
-    }
-
-    /// Stamps each page of the block that goes to `offset_bytes`: key, sequence number, offset of the page, and a mix of
-    /// the three, little-endian, as much as fits; and each further sector of the page with a number made of the mix.
-    #[inline]
-    pub(crate) fn stamp(&mut self, block: &mut [u8], offset_bytes: u64) {
-        let mut page_offset = offset_bytes;
-        for page in block.chunks_mut(STAMP_EVERY_BYTES) {
-            let mixed = mix(self.key ^ page_offset, self.sequence);
-            let words = [self.key, self.sequence, page_offset, mixed];
-            let mut stamp = [0u8; STAMP_BYTES];
-            for (bytes, word) in stamp.chunks_exact_mut(8).zip(words) {
-                bytes.copy_from_slice(&word.to_le_bytes());
-            }
-            if let Some(head) = page.first_chunk_mut::<STAMP_BYTES>() {
-                *head = stamp;
-            } else {
-                // A block of a few bytes gets the end of the stamp, where the mix changes most.
-                let len = page.len();
-                page.copy_from_slice(&stamp[STAMP_BYTES - len..]);
-            }
-            for (sector, number) in page.chunks_mut(SECTOR_BYTES).zip(0u64..).skip(1) {
-                let stamp = (mixed ^ number).wrapping_mul(SECTOR_FACTOR).to_le_bytes();
-                if let Some(head) = sector.first_chunk_mut::<8>() {
-                    *head = stamp;
-                } else {
-                    let len = sector.len();
-                    sector.copy_from_slice(&stamp[stamp.len() - len..]);
-                }
-            }
-            page_offset = page_offset.wrapping_add(4096);
-        }
-        self.sequence += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stamper::Stamper;
     use std::collections::HashSet;
 
     #[test]
@@ -421,8 +404,13 @@ mod tests {
 
     #[test]
     fn random_fill_has_no_repeated_word_and_balanced_bits() {
-        let mut arena =
-            Arena::new(BufferPages::Huge, 4, 64 << 10, Fill::Random { seed: 7, pool_bytes: 0 }).unwrap();
+        let mut arena = Arena::new(
+            BufferPages::Huge,
+            4,
+            64 << 10,
+            Fill::Random(WriteFill { seed: 7, pool_bytes: 0, ..WriteFill::default() }),
+        )
+        .unwrap();
         let mut words = HashSet::new();
         let mut ones = 0u64;
         for slot in 0..4 {
@@ -438,8 +426,13 @@ mod tests {
 
     #[test]
     fn no_two_written_sectors_are_equal() {
-        let mut arena =
-            Arena::new(BufferPages::Huge, 1, 64 << 10, Fill::Random { seed: 3, pool_bytes: 0 }).unwrap();
+        let mut arena = Arena::new(
+            BufferPages::Huge,
+            1,
+            64 << 10,
+            Fill::Random(WriteFill { seed: 3, pool_bytes: 0, ..WriteFill::default() }),
+        )
+        .unwrap();
         let mut seen = HashSet::new();
         for (visit, stream) in [(0, 0), (0, 1), (1, 0)] {
             let mut stamper = Stamper::new(9, visit, stream);
@@ -454,6 +447,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn compressible_data_are_zeros_at_the_end_of_each_sector() {
+        let fill = WriteFill { seed: 7, compressible_percent: 50, ..WriteFill::default() };
+        let mut arena = Arena::new(BufferPages::Ordinary, 2, 8192, Fill::Random(fill)).unwrap();
+        Stamper::new(1, 0, 0).stamp(arena.slot(1, 8192), 4096);
+        for sector in arena.slot(1, 8192).chunks(SECTOR_BYTES) {
+            assert!(sector[256..].iter().all(|&byte| byte == 0));
+            assert!(sector[..256].iter().filter(|&&byte| byte == 0).count() < 40);
+        }
+        let mut sector = [1u8; SECTOR_BYTES];
+        compress(&mut sector, 99);
+        assert_eq!(sector.iter().filter(|&&byte| byte == 1).count(), SHORT_STAMP_BYTES);
     }
 
     #[test]
@@ -492,7 +499,7 @@ mod tests {
         let pool = |streams| pool_bytes(streams, u64::MAX, 16 << 10);
         assert_eq!((pool(1), pool(128), pool(1024)), (POOL_BYTES, POOL_BYTES, 256 << 10));
         assert_eq!(pool_bytes(1, 3, 5000), 3 * 8192, "no more than is written");
-        let fill = Fill::Random { seed: 5, pool_bytes: pool(1) };
+        let fill = Fill::Random(WriteFill { seed: 5, pool_bytes: pool(1), ..WriteFill::default() });
         let mut arena = Arena::new(BufferPages::Huge, 3, 16 << 10, fill).unwrap();
         assert_eq!((arena.depth, arena.slots), (3, 131));
         let mut seen = HashSet::new();

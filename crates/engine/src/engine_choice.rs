@@ -137,6 +137,40 @@ pub(crate) fn fastest(trials: &[Trial]) -> Option<EngineKind> {
     fast().filter(is_cheap).min_by_key(rank).map(|trial| trial.engine)
 }
 
+/// The best engine of the trials that were made because `io_uring` kept a processor busy: another one only where it is faster by more than
+/// they resolve.
+pub(crate) fn fastest_beside_ring(trials: &[Trial]) -> Option<EngineKind> {
+    let rate = |trial: &Trial| trial.ops as f64 / trial.elapsed_ns.max(1) as f64;
+    let ring = trials.iter().find(|trial| trial.engine == EngineKind::Uring).map_or(0.0, rate);
+    let is_faster = |trial: &&Trial| rate(trial) * (1.0 - ALIKE) > ring;
+    let faster: Vec<Trial> = trials.iter().filter(is_faster).cloned().collect();
+    if faster.is_empty() { fastest(trials).map(|_| EngineKind::Uring) } else { fastest(&faster) }
+}
+
+/// Why trims have no queue.
+pub(crate) const WHY_NOT_QUEUED: &str = "a trim is a call that a thread waits for";
+
+/// Why engines are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The target does not support `RWF_NOWAIT`.
+    NoNowait,
+    /// A ring may write to this file one I/O at a time.
+    OneAtATime,
+    /// The requests of a mix may keep the one processor of a ring busy where the device would take more of them.
+    BusyProcessor,
+}
+
+impl Reason {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::NoNowait => "the target does not support RWF_NOWAIT",
+            Self::OneAtATime => "the target is a file that io_uring may write to one I/O at a time",
+            Self::BusyProcessor => "one processor is busy with the io_uring of this mix",
+        }
+    }
+}
+
 /// What the trials said.
 #[derive(Debug, Default)]
 pub(crate) struct Trials {
@@ -156,7 +190,11 @@ pub(crate) fn is_slow(trial: &Trial) -> bool {
 
 /// Why the trials, which were made for this `reason`, chose another engine than `io_uring`. A single one shows a slow device, unless it
 /// was the machine that was busy.
-pub(crate) fn why_chosen(engine: EngineKind, reason: &str, Trials { best, is_disturbed }: &Trials) -> String {
+pub(crate) fn why_chosen(
+    engine: EngineKind,
+    reason: Reason,
+    Trials { best, is_disturbed }: &Trials,
+) -> String {
     let because = match &best[..] {
         [one] if is_slow(one) && !is_disturbed => {
             " and is so slow that the cost of issuing does not matter".to_owned()
@@ -164,7 +202,7 @@ pub(crate) fn why_chosen(engine: EngineKind, reason: &str, Trials { best, is_dis
         [_] => ", and no other engine issued anything in a short trial".to_owned(),
         _ => format!(", and this was the fastest of {} engines in a short trial", best.len()),
     };
-    format!("{reason}{because}: {}", issues(engine))
+    format!("{}{because}: {}", reason.words(), issues(engine))
 }
 
 #[cfg(test)]
@@ -185,14 +223,14 @@ mod tests {
             within_submit: None,
         };
         let why = |best: &[Trial], is_disturbed: bool| {
-            why_chosen(EngineKind::Aio, "the target waits", &Trials { best: best.to_vec(), is_disturbed })
+            why_chosen(EngineKind::Aio, Reason::NoNowait, &Trials { best: best.to_vec(), is_disturbed })
         };
         let (slow, fast) = (trial(EngineKind::Aio, 10), trial(EngineKind::Aio, 4000));
         assert!(why(&[slow], false).contains("so slow that the cost of issuing does not matter"));
         for (best, is_disturbed) in [(&[fast], false), (&[fast], true), (&[slow], true)] {
             assert!(why(best, is_disturbed).contains("no other engine issued anything"), "{best:?}");
         }
-        assert!(why(&[slow], false).starts_with("the target waits and is so slow"));
+        assert!(why(&[slow], false).starts_with("the target does not support RWF_NOWAIT and is so slow"));
         let two = why(&[fast, trial(EngineKind::Threads, 3000)], true);
         assert!(two.contains("the fastest of 2 engines"), "{two}");
     }
@@ -253,6 +291,22 @@ mod tests {
 
     fn trial(engine: EngineKind, ops: u64, cpu_ns: u64) -> Trial {
         Trial { engine, ops, elapsed_ns: 4_000_000, cpu_ns: cpu_ns * ops, within_submit: None }
+    }
+
+    #[test]
+    fn a_busy_ring_gives_way_only_to_what_is_clearly_faster() {
+        use EngineKind::{Aio, Threads, Uring};
+        let of = |aio, threads| {
+            fastest_beside_ring(&[
+                trial(Aio, aio, 1000),
+                trial(Uring, 2000, 3000),
+                trial(Threads, threads, 5000),
+            ])
+        };
+        assert_eq!(of(2000, 1800), Some(Uring), "alike, however cheap");
+        assert_eq!(of(1900, 3000), Some(Threads));
+        assert_eq!(of(2900, 3000), Some(Aio), "of those that are faster the cheaper one");
+        assert_eq!(fastest_beside_ring(&[]), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! its own. It keeps only counts and times.
 
 use crate::controller::run_streams;
-use crate::engine_choice::{TRIAL_ENGINES, Trials, is_slow};
+use crate::engine_choice::{Reason, TRIAL_ENGINES, Trials, is_slow};
 use crate::error::EngineError;
 use crate::job::{CacheCheck, Flow, Job, Limits, Progress, Run};
 use crate::open_target::OpenTarget;
@@ -62,13 +62,14 @@ impl Trials {
 }
 
 /// Tries every engine on the job's first target, the first of `targets`, and leaves out those that fail or issue
-/// nothing. What was written is on stable storage then.
+/// nothing; with `Reason::BusyProcessor` none but `io_uring` where that has time left. What was written is on stable storage then.
 ///
 /// # Errors
 /// When nothing can be issued, or what was written cannot be made stable.
 pub(crate) fn trials(
     job: &Job<'_>,
     targets: &[OpenTarget<'_>],
+    reason: Reason,
     config: impl Fn(EngineKind, &Job<'_>) -> RunConfig,
 ) -> Result<Trials, EngineError> {
     let Some(target) = targets.first() else { return Ok(Trials::default()) };
@@ -84,7 +85,15 @@ pub(crate) fn trials(
         cache_check: CacheCheck::Span,
         ..job.clone()
     };
-    let best = try_engines(&job, StreamSpec::new(&job, 0, targets)?, config);
+    let spec = StreamSpec::new(&job, 0, targets)?;
+    let mut runs = 0;
+    let ring = (reason == Reason::BusyProcessor)
+        .then(|| trial_of(&config(EngineKind::Uring, &job), spec, &mut runs, &job))
+        .flatten();
+    let best = match ring {
+        Some(ring) if ring.is_undisturbed && !is_bound_by_processor(&ring.trial) => vec![ring],
+        _ => try_engines(&job, spec, &mut runs, config),
+    };
     if workload.op == Op::Write {
         // What it left in the disk's cache would be flushed in the time of the visit.
         drop(target.make_stable()?);
@@ -97,17 +106,17 @@ pub(crate) fn trials(
 fn try_engines(
     job: &Job<'_>,
     spec: StreamSpec<'_>,
+    runs: &mut u32,
     config: impl Fn(EngineKind, &Job<'_>) -> RunConfig,
 ) -> Vec<Made> {
     let mut best: Vec<Made> = Vec::new();
-    let mut runs = 0;
     let mut order = TRIAL_ENGINES;
     for _ in 0..ROUNDS {
         for kind in order {
             if job.stop.is_raised() {
                 return best;
             }
-            let Some(made) = trial_of(&config(kind, job), spec, &mut runs, job) else { continue };
+            let Some(made) = trial_of(&config(kind, job), spec, runs, job) else { continue };
             let is_enough = kind == EngineKind::Aio
                 && made.is_undisturbed
                 && is_slow(&made.trial)
@@ -158,6 +167,11 @@ fn trial_of(config: &RunConfig, spec: StreamSpec<'_>, runs: &mut u32, job: &Job<
         }
     }
     best
+}
+
+/// Whether the process hardly waited for the target in a trial, in which the processor may have been others' for a quarter of the time.
+fn is_bound_by_processor(trial: &Trial) -> bool {
+    trial.cpu_ns > trial.elapsed_ns / 10 * 7
 }
 
 /// Whether others had the processor while the trial's thread was ready to use it. The many threads of the threads engine wait for each
@@ -231,6 +245,19 @@ mod tests {
         assert_eq!((large.queue_depth, max_ops(&large)), (2, Some(2)));
         let read = trial_workload(&Workload { op: Op::Read, ..write });
         assert_eq!((read.op, read.pattern, max_ops(&read)), (Op::Read, Pattern::Random, None));
+    }
+
+    #[test]
+    fn only_a_busy_processor_calls_for_other_engines() {
+        let trial = |cpu_ns| Trial {
+            engine: EngineKind::Uring,
+            ops: 1000,
+            elapsed_ns: TRIAL_NS,
+            cpu_ns,
+            within_submit: None,
+        };
+        assert!(is_bound_by_processor(&trial(3_900_000)));
+        assert!(!is_bound_by_processor(&trial(2_000_000)), "the target was waited for");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the streams of a load counted in a visit, job by job. It issues nothing.
 
+use crate::byte_seconds::ByteSeconds;
 use crate::latency_series::{LatencySeries, WindowRun};
 use rdsk_model::Op;
 use rdsk_stats::Histogram;
@@ -14,6 +15,7 @@ pub struct KindRun {
     /// Their bytes; 0 for flushes.
     pub bytes: u64,
     series: LatencySeries,
+    seconds: ByteSeconds,
 }
 
 impl KindRun {
@@ -22,6 +24,7 @@ impl KindRun {
     pub(crate) fn count(&mut self, at_ns: u64, latency_ns: u64, bytes: u64) {
         self.histogram.record(latency_ns);
         self.series.record(at_ns, latency_ns);
+        self.seconds.add(at_ns, latency_ns, bytes);
         self.latency_sum_ns += latency_ns;
         self.bytes += bytes;
     }
@@ -31,6 +34,13 @@ impl KindRun {
         self.latency_sum_ns += more.latency_sum_ns;
         self.bytes += more.bytes;
         self.series.add(&more.series);
+        self.seconds.merge(&more.seconds);
+    }
+
+    /// The fewest bytes that moved in a whole second of a job that ran so long, each request's spread evenly over its time; `None` in
+    /// less than a second.
+    pub fn least_bytes_per_s(&self, ran_ns: u64) -> Option<u64> {
+        self.seconds.least(ran_ns)
     }
 
     /// The latencies in the order of time, by the window in which each ended; and how long a window is, in ns.
@@ -46,6 +56,8 @@ pub struct JobRun {
     pub reads: KindRun,
     /// Its writes.
     pub writes: KindRun,
+    /// Its trims.
+    pub trims: KindRun,
     /// Its flushes.
     pub flushes: KindRun,
     /// From each arrival to the call; empty in a closed loop.
@@ -70,6 +82,7 @@ impl JobRun {
     pub(crate) fn add(&mut self, more: &Self) {
         self.reads.add(&more.reads);
         self.writes.add(&more.writes);
+        self.trims.add(&more.trims);
         self.flushes.add(&more.flushes);
         self.lag.merge(&more.lag);
         self.unsent += more.unsent;

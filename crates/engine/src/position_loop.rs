@@ -57,7 +57,8 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         work.outcome.asked_bytes += position.bytes;
         let new_places = spec.touch(position.offset_bytes, len);
         let begin_ns = now_ns();
-        let result = transfer(&spec, buffer, position.offset_bytes, &mut work.outcome.interrupted_calls);
+        let result =
+            transfer(&spec, spec.op, buffer, position.offset_bytes, &mut work.outcome.interrupted_calls);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
         match result {

@@ -5,11 +5,11 @@ use crate::aio::Contexts;
 use crate::clock::MonotonicClock;
 use crate::content::{Stretch, look_at_device};
 use crate::counters::window_width_ns;
-use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
+use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy, Reason};
 use crate::engine_trial::{self, MAX_WRITTEN_BLOCK_BYTES};
 use crate::error::{EngineError, Unavailable};
 use crate::job::{Engine, Job, Prepared, Run, Session};
-use crate::load::RequestSource;
+use crate::load::{self, RequestSource};
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
 use crate::places::AllPlaces;
@@ -39,8 +39,9 @@ pub struct ChoiceCache {
     span_only: SpanOnly,
 }
 
-/// What workloads share a trial by: what it does and how that is made durable; first target, block size, offset, span and depth.
-type TrialKey = (Op, Sync, Option<u32>, u64, u64, u64, u32);
+/// What workloads share a trial by: what it does and how that is made durable; first target, block size, offset, span, depth, and the
+/// share of reads in a mix.
+type TrialKey = (Op, Sync, Option<u32>, u64, u64, u64, u32, Option<u32>);
 
 /// The engine of real targets, in real time.
 #[derive(Clone, Debug, Default)]
@@ -72,11 +73,14 @@ impl Engine for RealEngine {
         self.watchdog.start().map_err(|source| EngineError::Thread { stream: 0, source })?;
         let mut targets = Vec::new();
         let used = used_targets(job)?;
-        for load in &workload.jobs {
+        for job_of_load in &workload.jobs {
             let &(index, claim) =
                 used.first().ok_or_else(|| EngineError::Workload("it names no target".into()))?;
-            let target = OpenTarget::open(index, claim, open_mode_of(load), &self.watchdog)?;
-            advise_of(load, target.fd());
+            if let Some(why) = load::why_not(job_of_load, &claim.target) {
+                return Err(EngineError::Workload(format!("job {} trims: {why}", job_of_load.name)));
+            }
+            let target = OpenTarget::open(index, claim, open_mode_of(job_of_load), &self.watchdog)?;
+            advise_of(job_of_load, target.fd());
             targets.push(target);
         }
         for (index, claim) in used.into_iter().filter(|_| workload.jobs.is_empty()) {
@@ -162,10 +166,12 @@ impl RealEngine {
         let available = Available::probe(workload, ring, |depth| {
             engine_choice::aio_available(contexts, aio_source, depth)
         });
-        let first = engine_choice::initial(workload, &available);
-        if !self.wants_trial(&first, job) {
-            return Ok(first);
+        let mut first = engine_choice::initial(workload, &available);
+        if first.engine != EngineKind::Sync && workload.jobs.iter().any(LoadJob::has_trims) {
+            first.engine = EngineKind::Threads;
+            first.issuing.why = Some(engine_choice::WHY_NOT_QUEUED.to_owned());
         }
+        let Some(reason) = self.reason_to_try(&first, job) else { return Ok(first) };
         let key = (
             workload.op,
             workload.sync,
@@ -174,16 +180,25 @@ impl RealEngine {
             workload.offset_bytes,
             workload.span_bytes,
             workload.queue_depth,
+            mix_of(workload).map(|mix| mix.read_percent),
         );
         if let Some((_, choice)) = self.choice_cache.choices.iter().find(|(chosen_for, _)| *chosen_for == key)
         {
             return Ok(choice.clone());
         }
-        let trials = engine_trial::trials(job, targets, |engine, job| self.config(engine, job))?;
-        let choice = match engine_choice::fastest(&trials.best) {
+        let mut trials = engine_trial::trials(job, targets, reason, |engine, job| self.config(engine, job))?;
+        // The trial was of the first job only.
+        let needs_queue = |load: &LoadJob| load.queue_depth > 1 && !load.may_be_shared_by_threads();
+        if workload.jobs.iter().any(needs_queue) {
+            trials.best.retain(|trial| trial.engine != EngineKind::Threads);
+        }
+        let fastest = match reason {
+            Reason::BusyProcessor => engine_choice::fastest_beside_ring(&trials.best),
+            Reason::NoNowait | Reason::OneAtATime => engine_choice::fastest(&trials.best),
+        };
+        let choice = match fastest {
             None => first,
             Some(engine) => {
-                let reason = reason_to_try(job);
                 let why =
                     (engine != workload.engine).then(|| engine_choice::why_chosen(engine, reason, &trials));
                 EngineChoice { engine, issuing: Issuing { why, trials: trials.best, within_submit: None } }
@@ -210,39 +225,41 @@ impl RealEngine {
         }
     }
 
-    /// Whether `io_uring` may be slower than another engine on every target, and a trial is small enough.
-    fn wants_trial(&self, first: &EngineChoice, job: &Job<'_>) -> bool {
+    /// Why `io_uring` may be slower than another engine on every target, where a trial is small enough.
+    fn reason_to_try(&self, first: &EngineChoice, job: &Job<'_>) -> Option<Reason> {
         let workload = job.workload;
-        let may_be_slow = |&index: &u32| {
-            let claim = job.claims.get(index as usize);
-            claim.is_some_and(|claim| ring_may_be_slow(&claim.target, workload.op))
+        let slow_ring = |&index: &u32| {
+            let claim = job.claims.get(index as usize)?;
+            why_ring_may_be_slow(&claim.target, workload.op)
         };
         let is_small = workload.op == Op::Read || workload.block_bytes <= MAX_WRITTEN_BLOCK_BYTES;
-        self.policy == EnginePolicy::Fastest
+        let is_of_use = self.policy == EnginePolicy::Fastest
             && first.engine == EngineKind::Uring
             && workload.path == IoPath::Direct
             && workload.queue_depth > 1
             && is_small
             // Of jobs that end with their bytes, a trial would move some of them twice.
-            && workload.jobs.iter().all(|load| load.max_bytes.is_none())
-            && workload.targets.iter().all(may_be_slow)
+            && workload.jobs.iter().all(|load| load.max_bytes.is_none());
+        let reasons: Option<Vec<Reason>> = workload.targets.iter().map(slow_ring).collect();
+        let of_mix = || mix_of(workload).map(|_| Reason::BusyProcessor);
+        reasons.and_then(|reasons| reasons.first().copied()).or_else(of_mix).filter(|_| is_of_use)
     }
 }
 
-/// Whether `io_uring` works through threads here, or its threads may write one I/O at a time. What was seen of reads says nothing of
+/// Why `io_uring` works through threads here, or its threads may write one I/O at a time. What was seen of reads says nothing of
 /// writes: a filesystem that copies what is overwritten refuses each that must not wait.
-fn ring_may_be_slow(target: &Target, op: Op) -> bool {
-    target.nowait == Some(false) || (op == Op::Write && target.may_be_written_one_at_a_time())
+fn why_ring_may_be_slow(target: &Target, op: Op) -> Option<Reason> {
+    if target.nowait == Some(false) {
+        return Some(Reason::NoNowait);
+    }
+    (op == Op::Write && target.may_be_written_one_at_a_time()).then_some(Reason::OneAtATime)
 }
 
-/// Why other engines were tried.
-fn reason_to_try(job: &Job<'_>) -> &'static str {
-    let first = job.workload.targets.first().and_then(|&index| job.claims.get(index as usize));
-    if first.is_some_and(|claim| claim.target.nowait == Some(false)) {
-        "the target does not support RWF_NOWAIT"
-    } else {
-        "the target is a file that io_uring may write to one I/O at a time"
-    }
+/// The one job of a load that is a closed loop of reads and writes in one stream.
+fn mix_of(workload: &Workload) -> Option<&LoadJob> {
+    let [job] = &workload.jobs[..] else { return None };
+    let is_mix = job.reads.is_some() && job.writes.is_some() && job.streams == 1;
+    (is_mix && job.keeps_its_depth()).then_some(job)
 }
 
 fn open_mode(workload: &Workload) -> OpenMode {
@@ -254,7 +271,7 @@ fn open_mode(workload: &Workload) -> OpenMode {
 }
 
 fn open_mode_of(load: &LoadJob) -> OpenMode {
-    let access = if load.writes.is_some() { Access::Write } else { Access::Read };
+    let access = if load.changes_data() { Access::Write } else { Access::Read };
     let sync = if load.dsync { Sync::Dsync } else { Sync::None };
     OpenMode { access, path: load.path, sync }
 }

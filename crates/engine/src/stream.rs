@@ -2,7 +2,7 @@
 //! engine issues the I/O and reports it.
 
 use crate::aio::Contexts;
-use crate::arena::{Arena, Fill, pool_bytes};
+use crate::arena::{Arena, Fill, WriteFill, pool_bytes};
 use crate::clock::now_ns;
 use crate::counters::{SharedCounters, StreamCounters};
 use crate::error::EngineError;
@@ -78,10 +78,12 @@ pub(crate) fn run_stream(
     };
     let fill = match spec.op {
         Op::Read => Fill::Touched,
-        Op::Write => Fill::Random {
+        Op::Write => Fill::Random(WriteFill {
             seed: crate::random::mix(spec.seed, u64::from(spec.stream)),
             pool_bytes: pool_bytes(streams, spec.full_ops, spec.block_bytes),
-        },
+            compressible_percent: spec.load.map_or(0, |load| load.job.compressible_percent),
+            with_reads: spec.load.is_some_and(|load| load.job.reads.is_some()),
+        }),
     };
     let (issuer, mut arena, note) = issuer_of(config, &spec, fill)?;
     let engine = issuer.engine();
@@ -105,7 +107,7 @@ pub(crate) fn run_stream(
     let wait_batch = config.wait_batch;
     let outcome = match issuer {
         Issuer::Threads => {
-            let mut outcome = thread_pool::run(spec, &mut arena, work)?;
+            let mut outcome = thread_pool::run(spec, &mut arena, requests, work)?;
             outcome.look_at(&mut arena, &spec);
             outcome
         }
@@ -143,7 +145,9 @@ fn issuer_of(
     if config.engine == EngineKind::Sync || spec.load.is_some_and(|load| load.job.queue_depth == 1) {
         return Ok((Issuer::Sync, Arena::new(spec.pages, 1, spec.block_bytes, fill)?, None));
     }
-    if config.engine == EngineKind::Uring {
+    // A trim is a call that a thread waits for.
+    let is_trimmed = spec.load.is_some_and(|load| load.job.has_trims());
+    if config.engine == EngineKind::Uring && !is_trimmed {
         let arena = Arena::new(spec.pages, spec.depth, spec.block_bytes, fill)?;
         let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX);
         match ring::make(config.ring_source, depth, spec.issue, &arena, spec.fd) {
@@ -159,7 +163,7 @@ fn issuer_of(
     }
     let wants_aio = config.engine == EngineKind::Aio
         || spec.load.map_or(config.path, |load| load.job.path) == IoPath::Direct;
-    if config.engine != EngineKind::Threads && wants_aio {
+    if config.engine != EngineKind::Threads && wants_aio && !is_trimmed {
         match config.contexts.take(config.aio_source, spec.depth) {
             Ok(context) => {
                 let arena = Arena::new(spec.pages, spec.depth, spec.block_bytes, fill)?;
@@ -171,12 +175,14 @@ fn issuer_of(
             }
         }
     }
-    if let Some(load) = spec.load {
+    if let Some(load) = spec.load.filter(|load| !load.job.may_be_shared_by_threads()) {
         let (job, depth) = (&load.job.name, load.job.queue_depth);
         let why = note.unwrap_or_else(|| "only the sync engine was asked for".into());
         return Err(EngineError::Workload(format!(
-            "job {job} has {depth} requests in flight, which takes io_uring, or Linux AIO where it is direct: {why}"
+            "job {job} has {depth} requests in flight and flushes, which takes io_uring, or Linux AIO where it is direct: {why}"
         )));
     }
-    Ok((Issuer::Threads, Arena::new(spec.pages, config.pool_threads, spec.block_bytes, fill)?, note))
+    // The jobs of a load differ in depth.
+    let threads = config.pool_threads.min(spec.depth);
+    Ok((Issuer::Threads, Arena::new(spec.pages, threads, spec.block_bytes, fill)?, note))
 }

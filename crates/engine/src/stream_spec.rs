@@ -98,7 +98,7 @@ impl<'a> StreamSpec<'a> {
             .or_else(|| facts.device.as_ref().and_then(|device| device.logical_block_bytes));
         let path = load.map_or(workload.path, |load| load.job.path);
         let op = match load {
-            Some(load) if load.job.writes.is_none() => Op::Read,
+            Some(load) if !load.job.changes_data() => Op::Read,
             _ => workload.op,
         };
         let block_bytes = load.map_or(workload.block_bytes, |load| load.job.max_block_bytes());

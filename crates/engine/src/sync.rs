@@ -80,7 +80,8 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
             begin_ns = at_ns;
         }
         work.outcome.asked_bytes += len as u64;
-        let result = transfer(&work.spec, buffer, offset, &mut work.outcome.interrupted_calls);
+        let op = if WRITE { Op::Write } else { Op::Read };
+        let result = transfer(&work.spec, op, buffer, offset, &mut work.outcome.interrupted_calls);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
         match result {
@@ -101,12 +102,13 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
 #[inline]
 pub(crate) fn transfer(
     spec: &StreamSpec<'_>,
+    op: Op,
     buffer: &mut [u8],
     offset: u64,
     interrupted_calls: &mut u64,
 ) -> io::Result<usize> {
     loop {
-        let result = match spec.op {
+        let result = match op {
             Op::Write => pwrite2(spec.fd, buffer, offset, spec.flags),
             Op::Read => pread2(spec.fd, buffer, offset, spec.flags),
         };

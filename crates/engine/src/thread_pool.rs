@@ -1,20 +1,19 @@
 //! The threads engine: per stream one thread for each I/O in flight, each with a buffer of its own and blocking system calls,
-//! all drawing from the stream's one sequence of offsets. For buffered I/O at depth, and if neither rings nor AIO are
+//! all drawing from the stream's one sequence of offsets, or of requests of a job. For buffered I/O at depth, and if neither rings nor AIO are
 //! available. The stream's own thread issues the last, shorter I/O when all others are done.
 
-use crate::arena::{Arena, SlotCycle};
+use crate::arena::Arena;
 use crate::cache_probe::CacheProbe;
-use crate::clock::now_ns;
+use crate::clock::{now_ns, sleep_until};
 use crate::error::{EngineError, errno_text};
-use crate::offsets::{OffsetSource, Offsets};
+use crate::load::{self, Request, RequestSource, Trim};
+use crate::shared_work::SharedWork;
 use crate::start_barrier::HaltOnPanic;
 use crate::stream_spec::StreamSpec;
-use crate::sync::{self, answer, transfer};
+use crate::sync::transfer;
 use crate::work::{StreamEnd, StreamOutcome, Work};
 use rdsk_model::Op;
 use rdsk_sys::usage::thread_wait_ns;
-use std::collections::VecDeque;
-use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
@@ -38,22 +37,25 @@ pub(crate) fn size(depth: usize, streams: usize) -> usize {
 pub(crate) fn run<'a>(
     spec: StreamSpec<'a>,
     arena: &mut Arena,
+    requests: Option<RequestSource>,
     start: impl FnOnce() -> Option<Work<'a>>,
 ) -> Result<StreamOutcome, EngineError> {
     let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
     let wanted = arena.depth;
-    let slots = arena.slots;
+    let (slots, read_slots) = (arena.slots, arena.read_slots);
     let mut buffers = arena.slots_mut();
+    let mut for_reads = buffers.by_ref().take(read_slots).collect::<Vec<_>>().into_iter();
     let note = std::thread::scope(|scope| {
         let _closes = CloseOnDrop(&pool);
         let mut note = None;
         for (number, buffer) in (0u32..).zip(buffers.by_ref().take(wanted)) {
             let name = format!("rdsk-io-{}-{number}", spec.stream);
             let pool = &pool;
+            let own = OwnBuffers { for_reads: for_reads.next(), other: buffer };
             let started = Builder::new()
                 .name(name)
                 .stack_size(STACK_BYTES)
-                .spawn_scoped(scope, move || pool.work(spec, buffer, number));
+                .spawn_scoped(scope, move || pool.work(spec, own, number));
             if let Err(source) = started {
                 if number == 0 {
                     return Err(EngineError::Thread { stream: spec.stream, source });
@@ -66,7 +68,7 @@ pub(crate) fn run<'a>(
             }
         }
         if let Some(work) = start() {
-            *pool.lock() = PoolState::Running(Box::new(SharedWork::new(work, buffers, slots)));
+            *pool.lock() = PoolState::Running(Box::new(SharedWork::new(work, requests, buffers, slots)));
             pool.changed.notify_all();
         }
         Ok(note)
@@ -76,6 +78,7 @@ pub(crate) fn run<'a>(
         return Ok(StreamOutcome { note, ..StreamOutcome::nothing(now_ns()) });
     };
     let mut end = shared.end.unwrap_or(StreamEnd::Complete);
+    shared.keep_job_run();
     if end == StreamEnd::Complete && spec.tail_bytes > 0 {
         end = shared.tail(spec.tail_bytes);
     }
@@ -104,13 +107,12 @@ impl<'a> ThreadPool<'a> {
     }
 
     /// One thread from start to end. It locks once per I/O, to report the last one and take the next.
-    fn work(&self, spec: StreamSpec<'_>, mut buffer: &'a mut [u8], number: u32) {
-        let write = spec.op == Op::Write;
-        let len = spec.block_bytes;
+    fn work(&self, spec: StreamSpec<'_>, mut own: OwnBuffers<'a>, number: u32) {
         let waiting = |state: &mut PoolState<'a>| matches!(state, PoolState::Waiting);
         let mut state = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
         let PoolState::Running(shared) = &mut *state else { return };
-        let _halts = HaltOnPanic(shared.work.barrier);
+        let barrier = shared.work.barrier;
+        let _halts = HaltOnPanic(barrier);
         let mut stamper = shared.work.stamper.for_thread(number.into());
         let mut cache_probe = CacheProbe::default();
         let mut interrupted_calls = 0;
@@ -120,8 +122,8 @@ impl<'a> ThreadPool<'a> {
         let mut allowed_ns = 0;
         loop {
             let PoolState::Running(shared) = &mut *state else { return };
-            let Some(offset) = shared.draw(last_ns, len) else {
-                shared.buffers.push_back(buffer);
+            let Some(request) = shared.draw(last_ns) else {
+                shared.buffers.push_back(own.other);
                 shared.work.outcome.cache_probe.add(cache_probe);
                 shared.work.outcome.interrupted_calls += interrupted_calls;
                 let waited =
@@ -130,12 +132,25 @@ impl<'a> ThreadPool<'a> {
                 shared.work.outcome.processor_wait_ns = waited.map(|more| sum.unwrap_or(0) + more);
                 return;
             };
-            if write {
-                buffer = shared.swap(buffer);
+            let Request { op, offset_bytes: offset, .. } = request;
+            let len = usize::try_from(request.bytes).unwrap_or(usize::MAX);
+            let write = op == Op::Write;
+            let moves = request.trim != Some(Trim::Only);
+            if write && moves {
+                own.other = shared.swap(own.other);
             }
+            let due_ns = shared.due_of(request);
             drop(state);
-            let block = &mut buffer[..len];
-            if write {
+            let is_halted = || barrier.is_halted();
+            if due_ns.is_some_and(|due_ns| due_ns > last_ns && !sleep_until(due_ns, is_halted)) {
+                state = self.lock();
+                if let PoolState::Running(shared) = &mut *state {
+                    shared.give_up(request);
+                }
+                continue;
+            }
+            let block = &mut own.of(op)[..len];
+            if write && moves {
                 stamper.stamp(block, offset);
             }
             if let Some(wanted) = spec.check {
@@ -148,7 +163,7 @@ impl<'a> ThreadPool<'a> {
                     if !spec.open.judge(begin_ns, allowed_ns) {
                         state = self.lock();
                         if let PoolState::Running(shared) = &mut *state {
-                            shared.give_up(len);
+                            shared.give_up(request);
                         }
                         continue;
                     }
@@ -156,11 +171,23 @@ impl<'a> ThreadPool<'a> {
                 }
                 allowed_ns = begin_ns;
             }
-            let result = transfer(&spec, block, offset, &mut interrupted_calls);
+            if request.trim.is_some() {
+                let result = load::discard(&spec, offset, request.bytes);
+                last_ns = now_ns();
+                state = self.lock();
+                let PoolState::Running(shared) = &mut *state else { return };
+                let goes_on = shared.trimmed(request, &result, (due_ns, begin_ns), last_ns);
+                if !moves || !goes_on {
+                    continue;
+                }
+                drop(state);
+                begin_ns = last_ns;
+            }
+            let result = transfer(&spec, op, block, offset, &mut interrupted_calls);
             last_ns = now_ns();
             state = self.lock();
             if let PoolState::Running(shared) = &mut *state {
-                shared.done(offset, len, &result, begin_ns, last_ns);
+                shared.done(request, &result, (due_ns, begin_ns), last_ns);
                 if result.is_ok() {
                     shared.work.count_first(new_places, begin_ns, last_ns, len as u64);
                 }
@@ -169,74 +196,18 @@ impl<'a> ThreadPool<'a> {
     }
 }
 
-/// The work of one stream while its threads share it.
-struct SharedWork<'a> {
-    work: Work<'a>,
-    offsets: Offsets,
-    left: u64,
-    end: Option<StreamEnd>,
-    /// Those that no thread has. Writes take them in turn: first the one whose data were written longest ago.
-    buffers: VecDeque<&'a mut [u8]>,
+/// The buffers that one thread has.
+struct OwnBuffers<'a> {
+    /// What reads return beside writes, which is not written.
+    for_reads: Option<&'a mut [u8]>,
+    other: &'a mut [u8],
 }
 
-impl<'a> SharedWork<'a> {
-    fn new(mut work: Work<'a>, free: impl Iterator<Item = &'a mut [u8]>, slots: usize) -> Self {
-        let mut buffers = VecDeque::with_capacity(slots);
-        buffers.extend(free);
-        work.start();
-        Self { left: work.spec.full_ops, offsets: work.spec.offsets, work, end: None, buffers }
-    }
-
-    /// The next buffer in turn for the one that a thread has.
-    fn swap(&mut self, buffer: &'a mut [u8]) -> &'a mut [u8] {
-        let Some(next) = self.buffers.pop_front() else { return buffer };
-        self.buffers.push_back(buffer);
-        next
-    }
-
-    /// The offset of the next I/O; `None` when the stream has ended.
-    fn draw(&mut self, now_ns: u64, len: usize) -> Option<u64> {
-        if self.end.is_none() {
-            self.end = self.work.must_stop(now_ns).or((self.left == 0).then_some(StreamEnd::Complete));
-        }
-        if self.end.is_some() {
-            return None;
-        }
-        self.left -= 1;
-        self.work.outcome.asked_bytes += len as u64;
-        Some(self.offsets.next_offset())
-    }
-
-    /// Takes back what was drawn last: the target is refused by now.
-    fn give_up(&mut self, len: usize) {
-        self.work.barrier.halt();
-        self.work.outcome.asked_bytes -= len as u64;
-        self.end.get_or_insert(StreamEnd::Halted);
-    }
-
-    fn done(&mut self, offset: u64, len: usize, result: &io::Result<usize>, begin_ns: u64, end_ns: u64) {
-        // Threads arrive here in another order than they read the clock; the stream's time must not go backwards.
-        let now_ns = end_ns.max(self.work.outcome.end_ns);
-        self.work.outcome.end_ns = now_ns;
-        if result.as_ref().is_ok_and(|&moved| moved == len) {
-            self.work.count(now_ns, end_ns - begin_ns, len as u64);
-        } else {
-            self.work.fail(offset, len, answer(result));
-            self.end = Some(StreamEnd::Failed);
-        }
-    }
-
-    /// The last, shorter I/O, issued by the stream's own thread.
-    fn tail(&mut self, len: usize) -> StreamEnd {
-        let buffer = self.buffers.pop_front().expect("the threads gave theirs back");
-        let buffers = &mut SlotCycle::of_one(buffer);
-        let mut next = || self.offsets.tail_offset(len as u64);
-        let work = &mut self.work;
-        match (work.spec.op, work.spec.check) {
-            (Op::Read, None) => sync::blocks::<false, false>(work, buffers, len, 1, &mut next),
-            (Op::Read, Some(_)) => sync::blocks::<false, true>(work, buffers, len, 1, &mut next),
-            (Op::Write, None) => sync::blocks::<true, false>(work, buffers, len, 1, &mut next),
-            (Op::Write, Some(_)) => sync::blocks::<true, true>(work, buffers, len, 1, &mut next),
+impl OwnBuffers<'_> {
+    fn of(&mut self, op: Op) -> &mut [u8] {
+        match (op, &mut self.for_reads) {
+            (Op::Read, Some(for_reads)) => for_reads,
+            _ => self.other,
         }
     }
 }
@@ -258,7 +229,7 @@ impl Drop for CloseOnDrop<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::Stamper;
+    use crate::stamper::Stamper;
 
     #[test]
     fn threads_are_limited_over_all_streams() {

@@ -1,7 +1,7 @@
 //! What a stream counts and returns while an engine issues its I/O, and why it ended. Small steps that all engines share;
 //! it issues nothing.
 
-use crate::arena::{Arena, Stamper};
+use crate::arena::Arena;
 use crate::cache_probe::CacheProbe;
 use crate::clock::{now_ns, sleep_until};
 use crate::counters::StreamCounters;
@@ -10,6 +10,7 @@ use crate::job::Ended;
 use crate::job_run::JobRun;
 use crate::offsets::Offsets;
 use crate::places::Firsts;
+use crate::stamper::Stamper;
 use crate::start_barrier::StartBarrier;
 use crate::stream_spec::StreamSpec;
 use crate::watchdog::SHORT_NS;
@@ -200,7 +201,10 @@ impl<'a> Work<'a> {
             deadline_ns: u64::MAX,
             // What arrives at a rate may well not arrive in so short a time.
             is_due: schedule.turn_ns < schedule.max_elapsed_ns
-                && spec.load.is_none_or(|load| load.job.rate.is_none()),
+                && spec.load.is_none_or(|load| {
+                    // Trims move nothing.
+                    load.job.rate.is_none() && (load.job.reads.is_some() || load.job.writes.is_some())
+                }),
             warm_up_end_ns: u64::MAX,
             counters,
             stamper,

@@ -1,14 +1,16 @@
 //! The streams of a load: exact accounts on a file, and in virtual time the waiting times that queueing theory gives for known servers.
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-use crate::common::{Watcher, file_of, job, millis, reading, visit, writing};
+use crate::common::{Watcher, destroying, file_of, job, millis, reading, visit, writing};
 use rdsk_engine::{Ended, Engine as _, EngineError, JobRun, Run, SimEngine};
 use rdsk_model::{
     Arrivals, BlockShare, EngineKind, Flush, FlushCall, IoPath, LoadJob, OffsetRule, Op, Rate, Requests,
     StreamRange, Workload,
 };
 use rdsk_targets::{Access, Claim, Permission, Roots, claim, examine};
+use rdsk_testkit::{LoopDevice, Need, requires};
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 
 const MS: u64 = 1_000_000;
 
@@ -80,15 +82,22 @@ fn the_accounts_of_all_jobs_add_up() {
 #[test]
 fn an_open_loop_keeps_its_rate_and_counts_what_it_owes() {
     let (_directory, path) = file_of(4 << 20);
-    for (queue_depth, arrivals) in
-        [(1, Arrivals::Constant), (16, Arrivals::Constant), (16, Arrivals::Poisson)]
-    {
+    use EngineKind::{Threads, Uring};
+    for (engine, queue_depth, arrivals) in [
+        (Uring, 1, Arrivals::Constant),
+        (Uring, 16, Arrivals::Constant),
+        (Uring, 16, Arrivals::Poisson),
+        (Threads, 16, Arrivals::Constant),
+    ] {
         let rate = Some(Rate { per_s: 2000.0, arrivals });
         let path_word = if queue_depth == 1 { IoPath::Buffered } else { IoPath::Direct };
         let reads = LoadJob { rate, queue_depth, path: path_word, ..LoadJob::random_reads("r", 4 << 20) };
-        let workload = load(vec![reads], 4 << 20, EngineKind::Uring);
+        let workload = load(vec![reads], 4 << 20, engine);
         let claims = [reading(&path)];
         let (_, run, _) = visit(&job(&workload, &claims, millis(500)));
+        if queue_depth > 1 && engine == Threads {
+            assert_eq!(run.engine, Threads);
+        }
         let job = &run.jobs[0];
         let due = job.lag.count() + job.unsent;
         match arrivals {
@@ -97,6 +106,36 @@ fn an_open_loop_keeps_its_rate_and_counts_what_it_owes() {
             Arrivals::Poisson => assert!(due.abs_diff(1000) < 160, "{due}"),
         }
         assert_eq!(job.reads.histogram.count(), job.lag.count());
+    }
+}
+
+/// What a mix writes is its own data, and never what its reads returned: a target of zeros would else be written with zeros, which some
+/// devices store as nothing.
+#[test]
+fn a_mix_writes_nothing_that_it_has_read() {
+    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 8), (EngineKind::Threads, 8)] {
+        let (_directory, path) = file_of(4 << 20);
+        let mix = LoadJob {
+            writes: requests(4096, OffsetRule::Once),
+            reads: requests(4096, OffsetRule::Uniform),
+            read_percent: 80,
+            path: IoPath::Buffered,
+            queue_depth,
+            max_bytes: Some(8 << 20),
+            ..LoadJob::random_reads("mix", 4 << 20)
+        };
+        let workload = load(vec![mix], 4 << 20, engine);
+        let (_, run, _) = visit(&job(&workload, &[writing(&path)], millis(60_000)));
+        assert_eq!((run.ended, run.engine), (Ended::Complete, engine), "{:?}", run.errors);
+        let [mix] = &run.jobs[..] else { panic!("{} jobs", run.jobs.len()) };
+        assert_eq!(mix.reads.bytes + mix.writes.bytes, 8 << 20);
+        let file = std::fs::read(&path).unwrap();
+        let unlike = |block: &&[u8]| block.iter().any(|&byte| byte != 0x55);
+        let written: Vec<&[u8]> = file.chunks(4096).filter(unlike).collect();
+        assert_eq!(written.len() as u64, mix.writes.histogram.count(), "each place once");
+        let old = written.iter().map(|block| block.iter().filter(|&&byte| byte == 0x55).count()).max();
+        // Of random bytes 16 in a block are 0x55: standard deviation 4.
+        assert!(old.unwrap() < 100, "{engine}: {old:?} of 4096 bytes are as they were");
     }
 }
 
@@ -140,7 +179,109 @@ fn a_load_that_contradicts_itself_or_has_no_room_is_refused() {
     assert!(matches!(refused(apart), EngineError::Span { .. }));
     let flush = Some(Flush { every: 1, call: FlushCall::Fsync });
     let reads = refused(LoadJob { flush, ..LoadJob::random_reads("r", 1 << 20) });
-    assert!(reads.to_string().contains("only reads"), "{reads}");
+    assert!(reads.to_string().contains("writes nothing"), "{reads}");
+    let trims = refused(trims(4 << 20, OffsetRule::Sequential, 1));
+    assert!(trims.to_string().contains("only in test files of rdsk"), "{trims}");
+}
+
+/// Trims of a span, each 4 KiB; all of it once.
+fn trims(span_bytes: u64, offsets: OffsetRule, queue_depth: u32) -> LoadJob {
+    LoadJob {
+        reads: None,
+        trims: requests(4096, offsets),
+        trim_percent: 100,
+        read_percent: 0,
+        queue_depth,
+        max_bytes: Some(span_bytes),
+        ..LoadJob::random_reads("trims", span_bytes)
+    }
+}
+
+/// Discards and sectors discarded, and writes, as the kernel counts them for a device.
+fn device_counts(device: &LoopDevice) -> [u64; 3] {
+    let text = device.sysfs("stat").unwrap();
+    let fields: Vec<u64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    [fields[11], fields[13], fields[4]]
+}
+
+/// Each trim is one discard of the device, and takes its bytes out of the file below; one before a write leaves the file whole.
+#[test]
+fn trims_are_as_many_as_the_device_counts() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    const SPAN: u64 = 2 << 20;
+    for queue_depth in [1, 4] {
+        let device = LoopDevice::builder().size(8 << 20).create().unwrap();
+        std::fs::write(device.path(), vec![0x77; 8 << 20]).unwrap();
+        let claims = [destroying(device.path(), device.backing_path())];
+        let allocated = || std::fs::metadata(device.backing_path()).unwrap().blocks() * 512;
+        let run = |load_job: LoadJob| {
+            let before = device_counts(&device);
+            let workload = load(vec![load_job], 8 << 20, EngineKind::Uring);
+            let (_, run, _) = visit(&job(&workload, &claims, millis(60_000)));
+            assert_eq!(run.ended, Ended::Complete, "{:?}", run.errors);
+            let after = device_counts(&device);
+            (run, std::array::from_fn::<u64, 3, _>(|field| after[field] - before[field]))
+        };
+        let whole_bytes = allocated();
+        let (trimmed, [discards, sectors, _]) = run(trims(SPAN, OffsetRule::Once, queue_depth));
+        let job = &trimmed.jobs[0];
+        assert_eq!((job.trims.histogram.count(), job.trims.bytes), (512, SPAN));
+        assert_eq!((trimmed.ops, trimmed.bytes, trimmed.asked_bytes), (0, 0, 0), "nothing moved");
+        assert_eq!((discards, sectors), (512, SPAN / 512), "depth {queue_depth}");
+        assert_eq!(whole_bytes - allocated(), SPAN);
+        let writes = LoadJob {
+            trims: None,
+            trim_percent: 0,
+            writes: requests(4096, OffsetRule::Once),
+            trims_before_writes: true,
+            ..trims(SPAN, OffsetRule::Once, queue_depth)
+        };
+        let (written, [discards, sectors, _]) = run(writes);
+        let job = &written.jobs[0];
+        assert_eq!((job.trims.histogram.count(), job.writes.histogram.count()), (512, 512));
+        assert_eq!((job.trims.bytes, job.writes.bytes, written.bytes), (SPAN, SPAN, SPAN));
+        assert_eq!((discards, sectors), (512, SPAN / 512), "depth {queue_depth}");
+        assert_eq!(allocated(), whole_bytes, "all was written again");
+        let content = std::fs::read(device.path()).unwrap();
+        let unlike = |block: &[u8]| block.iter().any(|&byte| byte != 0x77 && byte != 0);
+        assert!(content[..2 << 20].chunks(4096).all(unlike));
+        assert!(content[2 << 20..].iter().all(|&byte| byte == 0x77), "nothing else was touched");
+    }
+}
+
+/// A share of trims beside reads and writes.
+#[test]
+fn a_mix_has_its_share_of_trims() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(8 << 20).create().unwrap();
+    std::fs::write(device.path(), vec![0x77; 8 << 20]).unwrap();
+    let mix = LoadJob {
+        reads: requests(4096, OffsetRule::Uniform),
+        writes: requests(4096, OffsetRule::Uniform),
+        trims: requests(4096, OffsetRule::Uniform),
+        trim_percent: 20,
+        read_percent: 50,
+        queue_depth: 8,
+        max_bytes: Some(16 << 20),
+        ..LoadJob::random_reads("mix", 8 << 20)
+    };
+    let workload = load(vec![mix], 8 << 20, EngineKind::Uring);
+    let claims = [destroying(device.path(), device.backing_path())];
+    let before = device_counts(&device);
+    let (_, run, _) = visit(&job(&workload, &claims, millis(60_000)));
+    let after = device_counts(&device);
+    assert_eq!(run.ended, Ended::Complete, "{:?}", run.errors);
+    let job = &run.jobs[0];
+    let counts = [&job.reads, &job.writes, &job.trims].map(|kind| kind.histogram.count());
+    assert_eq!(counts.iter().sum::<u64>(), 4096);
+    assert_eq!((run.ops, run.bytes), (counts[0] + counts[1], (counts[0] + counts[1]) * 4096));
+    assert_eq!(after[0] - before[0], counts[2]);
+    // Of 4,096 requests a fifth: standard deviation 26; the rest in halves: 29.
+    assert!(counts[2].abs_diff(819) < 130 && counts[0].abs_diff(counts[1]) < 300, "{counts:?}");
 }
 
 /// A device of so many servers that each take 1 ms for a request, behind a host that costs nothing.

@@ -175,6 +175,7 @@ fn jobs_and_needs_have_series_of_their_own() {
         at_most: Some(at_most),
         at_least: None,
         over_ns: None,
+        each_ns: None,
         disputed_until: None,
     };
     record.need = Some(NeedOfRecord {

@@ -28,6 +28,7 @@ impl LatencyTotals {
 struct KindTotals {
     latencies: LatencyTotals,
     bytes: u64,
+    least_bytes_per_s: Option<u64>,
     windows: Vec<LatencyWindow>,
 }
 
@@ -36,6 +37,8 @@ impl KindTotals {
     fn add(&mut self, round: u32, run: &KindRun, begin_ns: u64, lasts_ns: u64) {
         self.latencies.add(round, &run.histogram);
         self.bytes += run.bytes;
+        let least = run.least_bytes_per_s(lasts_ns);
+        self.least_bytes_per_s = self.least_bytes_per_s.into_iter().chain(least).min();
         if run.histogram.count() > 0 {
             self.windows.extend(windows(run, begin_ns, lasts_ns));
         }
@@ -47,6 +50,7 @@ impl KindTotals {
             ops: latency_ns.count,
             bytes: self.bytes,
             latency_ns,
+            least_bytes_per_s: self.least_bytes_per_s.filter(|_| self.bytes > 0),
             windows: self.windows.clone(),
         })
     }
@@ -73,6 +77,7 @@ fn windows(run: &KindRun, begin_ns: u64, lasts_ns: u64) -> Vec<LatencyWindow> {
 pub(crate) struct JobTotals {
     reads: KindTotals,
     writes: KindTotals,
+    trims: KindTotals,
     flushes: KindTotals,
     lag: LatencyTotals,
     unsent: u64,
@@ -81,8 +86,10 @@ pub(crate) struct JobTotals {
 
 impl JobTotals {
     fn add(&mut self, round: u32, run: &JobRun) {
-        let kinds = [&mut self.reads, &mut self.writes, &mut self.flushes];
-        for (totals, run_of_kind) in kinds.into_iter().zip([&run.reads, &run.writes, &run.flushes]) {
+        let kinds = [&mut self.reads, &mut self.writes, &mut self.trims, &mut self.flushes];
+        for (totals, run_of_kind) in
+            kinds.into_iter().zip([&run.reads, &run.writes, &run.trims, &run.flushes])
+        {
             totals.add(round, run_of_kind, self.elapsed_ns, run.elapsed_ns);
         }
         self.lag.add(round, &run.lag);
@@ -102,6 +109,7 @@ impl JobTotals {
             elapsed_ns: self.elapsed_ns,
             reads: self.reads.result(),
             writes: self.writes.result(),
+            trims: self.trims.result(),
             flushes: self.flushes.result(),
             rate,
         }

@@ -62,6 +62,7 @@ struct ThresholdText {
     at_most: Option<String>,
     at_least: Option<String>,
     over: Option<String>,
+    each: Option<String>,
     disputed_until: Option<String>,
 }
 
@@ -147,6 +148,7 @@ fn threshold_of(text: &ThresholdText, jobs: &[LoadJob]) -> Result<Threshold, Loa
         Subject::Reads => job.reads.is_some(),
         Subject::Writes => job.writes.is_some(),
         Subject::Flushes => job.flush.is_some(),
+        Subject::Requests => true,
     };
     if !exists {
         return Err(value("threshold", format!("job {} has no {}", text.job, text.of)));
@@ -160,12 +162,25 @@ fn threshold_of(text: &ThresholdText, jobs: &[LoadJob]) -> Result<Threshold, Loa
     if at_most.is_some() == at_least.is_some() {
         return Err(value("threshold", "has one of at-most and at-least"));
     }
-    let over_ns = match &text.over {
-        Some(over) => Some(Nanos::parse(over).map_err(|error| LoadError::quantity("over", &error))?.0),
-        None => None,
+    let time = |key, text: &Option<String>| match text {
+        Some(text) => {
+            Nanos::parse(text).map(|time| Some(time.0)).map_err(|error| LoadError::quantity(key, &error))
+        }
+        None => Ok(None),
     };
-    if over_ns.is_some() != (text.statistic == Statistic::ShareOver) {
-        return Err(value("threshold", "has over where its statistic is share-over, and only there"));
+    let (over_ns, each_ns) = (time("over", &text.over)?, time("each", &text.each)?);
+    let counts_over = matches!(text.statistic, Statistic::ShareOver | Statistic::TimeOver);
+    if over_ns.is_some() != counts_over {
+        return Err(value(
+            "threshold",
+            "has over where its statistic is share-over or time-over, and only there",
+        ));
+    }
+    if each_ns.is_some_and(|each_ns| each_ns == 0 || !counts_over) {
+        return Err(value(
+            "threshold",
+            "has each where its statistic is share-over or time-over, and no time of 0",
+        ));
     }
     Ok(Threshold {
         job: text.job.clone(),
@@ -174,6 +189,7 @@ fn threshold_of(text: &ThresholdText, jobs: &[LoadJob]) -> Result<Threshold, Loa
         at_most,
         at_least,
         over_ns,
+        each_ns,
         disputed_until: amount("disputed-until", &text.disputed_until, text.statistic)?,
     })
 }
@@ -186,7 +202,12 @@ fn amount(key: &'static str, text: &str, statistic: Statistic) -> Result<f64, Lo
         parsed.ok_or_else(|| value(key, format!("\"{text}\" is no number")))
     };
     match statistic {
-        Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 | Statistic::Max => {
+        Statistic::Mean
+        | Statistic::P50
+        | Statistic::P99
+        | Statistic::P999
+        | Statistic::Max
+        | Statistic::TimeOver => {
             Nanos::parse(text).map(|time| time.0 as f64).map_err(|error| LoadError::quantity(key, &error))
         }
         Statistic::OpsPerS => number(text),
@@ -224,10 +245,15 @@ mod tests {
         assert_eq!(only("of = \"flushes\"\nstatistic = \"ops/s\"\nat-least = \"500\"").at_least, Some(500.0));
         let share = only("of = \"writes\"\nstatistic = \"share-over\"\nover = \"8ms\"\nat-most = \"1%\"");
         assert_eq!((share.at_most, share.over_ns), (Some(0.01), Some(8_000_000)));
+        let stalled = only(
+            "of = \"requests\"\nstatistic = \"time-over\"\nover = \"100ms\"\neach = \"1h\"\nat-most = \"10s\"",
+        );
+        assert_eq!((stalled.at_most, stalled.each_ns), (Some(1e10), Some(3_600_000_000_000)));
         for (threshold, expected) in [
             ("of = \"reads\"\nstatistic = \"p99\"\nat-most = \"1ms\"", "job log has no reads"),
             ("of = \"writes\"\nstatistic = \"p99\"", "one of at-most and at-least"),
             ("of = \"writes\"\nstatistic = \"p99\"\nat-most = \"1ms\"\nover = \"1ms\"", "only there"),
+            ("of = \"writes\"\nstatistic = \"p99\"\nat-most = \"1ms\"\neach = \"1h\"", "has each where"),
             ("of = \"writes\"\nstatistic = \"p99\"\nat-most = \"fast\"", "at-most"),
             ("of = \"writes\"\nstatistic = \"share-over\"\nover = \"1ms\"\nat-most = \"1\"", "no percentage"),
             ("of = \"writes\"\nstatistic = \"p98\"\nat-most = \"1ms\"", "unknown variant"),

@@ -18,8 +18,11 @@ pub struct JobWords {
     pub name: Option<String>,
     /// The jobs of a phase run at once, and phases one after the other; by default 1.
     pub phase: Option<u32>,
-    /// `read`, `write`, `randread`, `randwrite`, `rw`, `randrw`, or `randread,write` where the two directions differ; by default randread.
+    /// `read`, `write`, `randread`, `randwrite`, `rw`, `randrw`, or `randread,write` where the two directions differ; `trim`, `randtrim`,
+    /// `trimwrite`, `randtrimwrite`; by default randread.
     pub rw: Option<String>,
+    /// Percent of the requests that are trims, beside reads and writes.
+    pub trims: Option<u32>,
     /// Percent of the requests that are reads, where there are both; by default 50.
     pub mix: Option<u32>,
     /// A size, a range `4k-64k`, or shares `4k/70:64k/30`; `READS,WRITES` where the two differ; by default 4k.
@@ -73,7 +76,9 @@ impl JobWords {
     /// The first word that means nothing, or a contradiction.
     pub fn job(&self, number: usize) -> Result<LoadJob, LoadError> {
         let name = self.name.clone().unwrap_or_else(|| format!("job{number}"));
-        let (read_order, write_order) = orders(self.rw.as_deref().unwrap_or("randread"))?;
+        let kind = self.rw.as_deref().unwrap_or("randread");
+        let (is_trim, before_writes, kind) = trims(kind);
+        let (read_order, write_order) = orders(kind)?;
         let rule = distribution(self.distribution.as_deref().unwrap_or("uniform"))?;
         let (read_blocks, write_blocks) = blocks(self.bs.as_deref().unwrap_or("4k"))?;
         let side = |order: Option<Order>, blocks: Vec<BlockShare>| {
@@ -84,6 +89,15 @@ impl JobWords {
             Some(Requests { blocks, offsets })
         };
         let (reads, writes) = (side(read_order, read_blocks), side(write_order, write_blocks));
+        if self.trims.is_some_and(|percent| percent > 100) {
+            return Err(value("trims", "is a percentage of trims from 0 to 100"));
+        }
+        if self.trims.is_some() && (is_trim || before_writes) {
+            return Err(value("trims", "is a share beside reads and writes, and this kind has its trims"));
+        }
+        let trim_percent = if is_trim { 100 } else { self.trims.unwrap_or(0) };
+        // Trims go where writes go, in the same sizes.
+        let trims = (trim_percent > 0).then(|| writes.clone().or_else(|| reads.clone())).flatten();
         let read_percent = match (&reads, &writes) {
             (Some(_), None) => 100,
             (None, _) => 0,
@@ -98,9 +112,12 @@ impl JobWords {
         let streams = self.streams.unwrap_or(1);
         let rate = self.rate(streams)?;
         let job = LoadJob {
-            reads,
-            writes,
-            read_percent,
+            reads: reads.filter(|_| !is_trim),
+            writes: writes.filter(|_| !is_trim),
+            trims,
+            trim_percent,
+            trims_before_writes: before_writes,
+            read_percent: if is_trim { 0 } else { read_percent },
             streams,
             queue_depth: self.iodepth.unwrap_or(if rate.is_some() { OPEN_DEPTH } else { 1 }),
             path: match &self.path {
@@ -193,6 +210,17 @@ enum Order {
     Random,
 }
 
+/// Whether a kind is trims, whether it trims before it writes, and the kind of reads and writes whose order it has.
+fn trims(text: &str) -> (bool, bool, &str) {
+    match text.trim() {
+        "trim" => (true, false, "write"),
+        "randtrim" => (true, false, "randwrite"),
+        "trimwrite" => (false, true, "write"),
+        "randtrimwrite" => (false, true, "randwrite"),
+        other => (false, false, other),
+    }
+}
+
 /// The order of reads and of writes, by fio's words.
 fn orders(text: &str) -> Result<(Option<Order>, Option<Order>), LoadError> {
     use Order::{Random, Sequential};
@@ -205,7 +233,7 @@ fn orders(text: &str) -> Result<(Option<Order>, Option<Order>), LoadError> {
             "rw" | "readwrite" => (Some(Sequential), Some(Sequential)),
             "randrw" => (Some(Random), Some(Random)),
             _ => {
-                let words = "read, write, randread, randwrite, rw or randrw";
+                let words = "read, write, randread, randwrite, rw, randrw, trim, randtrim, trimwrite or randtrimwrite";
                 return Err(value("rw", format!("\"{word}\" is none of {words}")));
             }
         })
@@ -314,7 +342,10 @@ mod tests {
             ("bs = \"4k/0\"", "no share after the /"),
             ("distribution = \"zipf:x\"", "is none of uniform"),
             ("fsync = 1\nfdatasync = 1\nrw = \"write\"", "one of them"),
-            ("fsync = 1", "only reads"),
+            ("fsync = 1", "writes nothing"),
+            ("trims = 101", "trims: is a percentage"),
+            ("rw = \"randtrim\"\ntrims = 10", "has its trims"),
+            ("rw = \"randtrimwrite\"\niodepth = 4\nfsync = 1", "which no flush waits for"),
         ] {
             let why = words(text).expect_err(text).to_string();
             assert!(why.contains(expected), "{text}: {why}");

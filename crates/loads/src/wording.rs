@@ -16,6 +16,7 @@ impl JobWords {
             name: Some(job.name.clone()),
             phase: Some(phase),
             rw: Some(kind_words(job)),
+            trims: unless(job.trim_percent, 0).filter(|_| job.reads.is_some() || job.writes.is_some()),
             mix: is_mix.then_some(job.read_percent),
             bs: Some(sizes(job)),
             iodepth: unless(job.queue_depth, default_depth),
@@ -55,7 +56,7 @@ fn is_sequential(requests: &Requests) -> bool {
 
 /// The rule of the job's random requests, of which a job has one at most in words.
 fn rule_of(job: &LoadJob) -> Option<&OffsetRule> {
-    job.reads.iter().chain(&job.writes).find(|requests| !is_sequential(requests)).map(|side| &side.offsets)
+    job.kinds().find(|requests| !is_sequential(requests)).map(|side| &side.offsets)
 }
 
 fn kind_words(job: &LoadJob) -> String {
@@ -63,6 +64,8 @@ fn kind_words(job: &LoadJob) -> String {
         if is_sequential(requests) { name.to_owned() } else { format!("rand{name}") }
     };
     match (&job.reads, &job.writes) {
+        (None, None) => job.trims.iter().map(|trims| word(trims, "trim")).collect(),
+        (None, Some(writes)) if job.trims_before_writes => word(writes, "trimwrite"),
         (Some(reads), Some(writes)) if is_sequential(reads) == is_sequential(writes) => word(reads, "rw"),
         (reads, writes) => {
             let reads = reads.iter().map(|reads| word(reads, "read"));
@@ -76,7 +79,7 @@ fn sizes(job: &LoadJob) -> String {
     let of_side = |side: &Option<Requests>| side.as_ref().map(|requests| shares(&requests.blocks));
     match (of_side(&job.reads), of_side(&job.writes)) {
         (Some(reads), Some(writes)) if reads != writes => format!("{reads},{writes}"),
-        (reads, writes) => reads.or(writes).unwrap_or_default(),
+        (reads, writes) => reads.or(writes).or_else(|| of_side(&job.trims)).unwrap_or_default(),
     }
 }
 
@@ -134,6 +137,9 @@ mod tests {
             "rw = \"write\"\nbs = \"2300\"\npath = \"buffered\"\nfdatasync = 1\nsize = \"22M\"\nfresh = true\ncompress = 30",
             "rw = \"randrw\"\nbs = \"4k/70:64k/30\"\ndistribution = \"zoned:60/10:40/90\"\niodepth = 7\nfsync = 3",
             "rw = \"randwrite\"\ndistribution = \"zipf:1.2\"\nthink = \"3ms\"\nthink-every = 4\ndsync = true\nruntime = \"90s\"",
+            "rw = \"trim\"\nbs = \"1M\"",
+            "rw = \"randtrimwrite\"\nbs = \"8k\"\niodepth = 4\ndistribution = \"once\"",
+            "rw = \"randrw\"\ntrims = 10\nmix = 70",
             "rw = \"randread\"\ndistribution = \"once\"\nrate = \"250\"\narrivals = \"constant\"\niodepth = 1\nbytes = \"3G\"",
             "rw = \"rw\"\ndistribution = \"pareto:0.2\"\nadvise = true\ndelay = \"1500us\"\noffset = \"4097\"\npath = \"dontcache\"",
         ] {

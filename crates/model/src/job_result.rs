@@ -31,6 +31,10 @@ pub struct KindResult {
     pub bytes: u64,
     /// Their latencies: from the arrival where the job has a rate, else from the call.
     pub latency_ns: Latency,
+    /// The fewest bytes that moved in a whole second of a visit, each request's spread evenly over its time; `None` where no visit was as
+    /// long, and in Records before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_bytes_per_s: Option<u64>,
     /// The latencies in the order of time, at most 16 windows of equal length in each visit.
     pub windows: Vec<LatencyWindow>,
 }
@@ -60,6 +64,9 @@ pub struct JobResult {
     pub reads: Option<KindResult>,
     /// Its writes.
     pub writes: Option<KindResult>,
+    /// Its trims, whose bytes were discarded and not moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trims: Option<KindResult>,
     /// Its flushes.
     pub flushes: Option<KindResult>,
     /// `None` in a closed loop.
@@ -74,9 +81,14 @@ impl RateResult {
 }
 
 impl JobResult {
-    /// Its kinds of request with their names: `reads`, `writes`, `flushes`.
+    /// Its kinds of request with their names: `reads`, `writes`, `trims`, `flushes`.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &KindResult)> {
-        let kinds = [("reads", &self.reads), ("writes", &self.writes), ("flushes", &self.flushes)];
+        let kinds = [
+            ("reads", &self.reads),
+            ("writes", &self.writes),
+            ("trims", &self.trims),
+            ("flushes", &self.flushes),
+        ];
         kinds.into_iter().filter_map(|(name, kind)| Some((name, kind.as_ref()?)))
     }
 

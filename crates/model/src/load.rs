@@ -143,8 +143,17 @@ pub struct LoadJob {
     pub reads: Option<Requests>,
     /// Its writes; `None` without any.
     pub writes: Option<Requests>,
+    /// Its trims, which discard what the target holds; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trims: Option<Requests>,
     /// Percent of the requests that are reads, drawn for each anew, where it has both.
     pub read_percent: u32,
+    /// Percent of the requests that are trims, drawn for each anew; reads and writes share the rest.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trim_percent: u32,
+    /// Whether each write follows a trim of the blocks that it goes to.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub trims_before_writes: bool,
     /// Threads, at least 1.
     pub streams: u32,
     /// Requests in flight per stream, at least 1.
@@ -190,7 +199,10 @@ impl LoadJob {
             name: name.into(),
             reads: Some(Requests { blocks: vec![BlockShare::fixed(4096)], offsets: OffsetRule::Uniform }),
             writes: None,
+            trims: None,
             read_percent: 100,
+            trim_percent: 0,
+            trims_before_writes: false,
             streams: 1,
             queue_depth: 1,
             path: IoPath::Direct,
@@ -211,14 +223,29 @@ impl LoadJob {
         }
     }
 
+    /// Whether it changes what the target holds.
+    pub fn changes_data(&self) -> bool {
+        self.writes.is_some() || self.trims.is_some()
+    }
+
+    /// Whether it discards what the target holds.
+    pub fn has_trims(&self) -> bool {
+        self.trims.is_some() || self.trims_before_writes
+    }
+
+    /// What its requests are like, kind by kind.
+    pub fn kinds(&self) -> impl Iterator<Item = &Requests> {
+        self.reads.iter().chain(&self.writes).chain(&self.trims)
+    }
+
     /// The largest request in bytes.
     pub fn max_block_bytes(&self) -> u64 {
-        self.reads.iter().chain(&self.writes).map(Requests::max_bytes).max().unwrap_or(1)
+        self.kinds().map(Requests::max_bytes).max().unwrap_or(1)
     }
 
     /// The smallest request in bytes.
     pub fn min_block_bytes(&self) -> u64 {
-        self.reads.iter().chain(&self.writes).map(Requests::min_bytes).min().unwrap_or(1)
+        self.kinds().map(Requests::min_bytes).min().unwrap_or(1)
     }
 
     /// When a stream that began at a time ends, at the latest, in a load that ends at another.
@@ -231,10 +258,17 @@ impl LoadJob {
         self.rate.map(|rate| rate.per_s * f64::from(self.streams))
     }
 
-    /// The job without the direction that has none of its requests.
+    /// The job without the kinds that have none of its requests.
     #[must_use]
     pub fn without_empty_side(mut self) -> Self {
-        if self.read_percent == 100 && self.reads.is_some() {
+        match self.trim_percent {
+            100 => (self.reads, self.writes) = (None, None),
+            0 => self.trims = None,
+            _ => {}
+        }
+        if self.trim_percent == 100 && self.trims.is_some() {
+            (self.flush, self.dsync, self.fresh_space) = (None, false, false);
+        } else if self.read_percent == 100 && self.reads.is_some() {
             self.writes = None;
             (self.flush, self.dsync, self.fresh_space) = (None, false, false);
         } else if self.read_percent == 0 && self.writes.is_some() {
@@ -249,17 +283,22 @@ impl LoadJob {
         self.rate.is_none() && self.flush.is_none() && self.think_ns == 0 && is_whole
     }
 
+    /// Whether the threads of a stream may issue its requests: a flush would have to wait for all that the others have in flight.
+    pub fn may_be_shared_by_threads(&self) -> bool {
+        self.flush.is_none()
+    }
+
     /// Why it contradicts itself, in words.
     ///
     /// # Errors
     /// The first contradiction, as the end of a sentence that names the job.
     pub fn check(&self) -> Result<(), String> {
-        let sides: Vec<&Requests> = self.reads.iter().chain(&self.writes).collect();
+        let sides: Vec<&Requests> = self.kinds().collect();
         let shares = || sides.iter().flat_map(|side| &side.blocks);
         if sides.is_empty() || sides.iter().any(|side| side.blocks.is_empty()) {
             return Err("asks for no requests".into());
         }
-        if self.read_percent > 100 || self.compressible_percent >= 100 {
+        if self.read_percent > 100 || self.trim_percent > 100 || self.compressible_percent >= 100 {
             return Err("has a percentage out of range".into());
         }
         if self.streams == 0 || self.queue_depth == 0 {
@@ -288,10 +327,26 @@ impl LoadJob {
             return Err("rests between requests, of which then only one can be in flight".into());
         }
         if self.writes.is_none() && (self.flush.is_some() || self.dsync || self.fresh_space) {
-            return Err("only reads, which leaves nothing to flush and needs no space".into());
+            return Err("writes nothing, which leaves nothing to flush and needs no space".into());
+        }
+        if self.has_trims() && self.queue_depth > 1 && self.flush.is_some() {
+            return Err("trims with several requests in flight, which no flush waits for".into());
+        }
+        if self.trims_before_writes && self.writes.is_none() {
+            return Err("trims before writes, and has no writes".into());
         }
         sides.iter().try_for_each(|side| check_offsets(&side.offsets))
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_false(switch: &bool) -> bool {
+    !*switch
 }
 
 fn check_offsets(rule: &OffsetRule) -> Result<(), String> {
@@ -354,7 +409,8 @@ mod tests {
         says(deep.clone(), "only one can be in flight");
         says(LoadJob { queue_depth: 1, think_every: 0, ..deep.clone() }, "after 0 requests");
         says(LoadJob { think_ns: 0, lasts_ns: Some(0), ..deep }, "ends when it begins");
-        says(LoadJob { fresh_space: true, ..LoadJob::random_reads("r", 4096) }, "only reads");
+        says(LoadJob { fresh_space: true, ..LoadJob::random_reads("r", 4096) }, "writes nothing");
+        says(LoadJob { trims_before_writes: true, ..LoadJob::random_reads("r", 4096) }, "has no writes");
         let zones = |parts: &[(f64, f64)]| {
             let zone = |&(access_percent, span_percent)| Zone { access_percent, span_percent };
             writes(

@@ -14,6 +14,8 @@ words!(
         Writes = "writes",
         /// Its fsync and fdatasync calls.
         Flushes = "flushes",
+        /// Its reads and writes together.
+        Requests = "requests",
     }
 );
 words!(
@@ -33,10 +35,12 @@ words!(
         OpsPerS = "ops/s",
         /// Bytes per second.
         BytesPerS = "bytes/s",
-        /// Bytes per second in the worst tenth of the time.
+        /// Bytes per second in the worst second, or in the worst tenth of the time where no repeat took a second.
         LowestBytesPerS = "lowest-bytes/s",
         /// The share of the latencies above [`Threshold::over_ns`], between 0 and 1.
         ShareOver = "share-over",
+        /// The sum of the latencies above [`Threshold::over_ns`], in ns.
+        TimeOver = "time-over",
     }
 );
 words!(
@@ -71,9 +75,12 @@ pub struct Threshold {
     /// The least that it has to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// The latency in ns that [`Statistic::ShareOver`] counts above.
+    /// The latency in ns that [`Statistic::ShareOver`] and [`Statistic::TimeOver`] count above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_ns: Option<u64>,
+    /// It holds in every period of this length in ns: the worst one counts. `None` where it is about the whole time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each_ns: Option<u64>,
     /// A figure between `at_most` and this one is neither good nor bad, as sources disagree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disputed_until: Option<f64>,

@@ -166,10 +166,11 @@ pub(crate) fn draw_whys(
     }
 }
 
-/// Why no cell of an experiment completed anything; `None` when one did, or when none was to run.
+/// Why no cell of an experiment completed anything; `None` when one did, when none was to run, and of a load, whose jobs say what each did.
 pub(crate) fn nothing_completed(record: &Record, experiment: Experiment) -> Option<&str> {
     let is_idle = |cell: &CellRecord| {
-        cell.result.stop == StopReason::NotApplicable || cell.result.ops.is_none_or(|ops| ops == 0)
+        let did_nothing = cell.result.ops.is_none_or(|ops| ops == 0) && cell.result.jobs.is_empty();
+        cell.result.stop == StopReason::NotApplicable || did_nothing
     };
     if !of(record, experiment).all(is_idle) {
         return None;

@@ -101,6 +101,19 @@ impl Histogram {
         self.counts[..=index_of(ns)].iter().fold(0, |sum, &count| sum.saturating_add(count))
     }
 
+    /// The sum in nanoseconds of the values above `ns`, to the width of a bucket: those of the bucket that holds `ns` do not count, and each
+    /// other counts as the middle of its bucket.
+    pub fn sum_above(&self, ns: u64) -> f64 {
+        let first = index_of(ns) + 1;
+        let buckets = (first..BUCKETS).filter(|&index| self.counts[index] > 0);
+        buckets
+            .map(|index| {
+                let (low, high) = bounds_of(index);
+                low.midpoint(high) as f64 * self.counts[index] as f64
+            })
+            .sum()
+    }
+
     /// The smallest value in nanoseconds, exact; none while empty.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min_ns)
@@ -243,6 +256,17 @@ fn value_and_shift(index: usize) -> (u64, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sum_above_a_limit_leaves_out_what_is_below() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(1_000, 50);
+        histogram.record_n(150_000_000, 4);
+        histogram.record(400_000_000);
+        assert!((histogram.sum_above(100_000_000) / 1e9 - 1.0).abs() < 0.004);
+        assert!((histogram.sum_above(200_000_000) / 4e8 - 1.0).abs() < 0.004);
+        assert!(histogram.sum_above(500_000_000) < 1.0);
+    }
     use proptest::prelude::*;
 
     #[test]

@@ -1,10 +1,10 @@
-//! What the kernel reports about an open block device. It never opens one, and never changes one.
+//! What the kernel reports about an open block device, and the call that discards a part of one. It never opens one.
 #![allow(unsafe_code, reason = "these ioctls have no safe wrapper")]
 
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};
+use rustix::ioctl::{Getter, Opcode, Setter, Updater, ioctl, opcode};
 
 // The kernel defines it with size_t in the number, whatever it really returns.
 const BLKGETSIZE64: Opcode = opcode::read::<usize>(0x12, 114);
@@ -24,6 +24,16 @@ pub fn block_device_size(fd: impl AsFd) -> io::Result<u64> {
 /// `ENOTTY` when `fd` is no block device.
 pub fn logical_block_size(fd: impl AsFd) -> io::Result<u32> {
     Ok(rustix::fs::ioctl_blksszget(fd)?)
+}
+
+/// Discards a part of the device (`BLKDISCARD`), whose data are lost; the kernel drops what its page cache has of it.
+///
+/// # Errors
+/// `EBADF` when `fd` may not write, `EINVAL` when the part is not of whole logical blocks, `EOPNOTSUPP` when the device discards nothing.
+pub fn discard(fd: impl AsFd, offset_bytes: u64, bytes: u64) -> io::Result<()> {
+    const BLKDISCARD: Opcode = opcode::none(0x12, 119);
+    // SAFETY: BLKDISCARD reads two u64 through its argument.
+    Ok(unsafe { ioctl(fd, Setter::<BLKDISCARD, [u64; 2]>::new([offset_bytes, bytes])) }?)
 }
 
 /// The backing file of a loop device, by numbers as in stat(2): its name may be gone, or belong to another file by now.

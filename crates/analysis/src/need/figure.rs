@@ -2,8 +2,11 @@
 
 use crate::metrics;
 use crate::steady::Course;
-use rdsk_model::{CellRecord, JobResult, KindResult, Need, PercentileRange, Statistic, Subject, Threshold};
-use rdsk_stats::{Histogram, mean_interval};
+use rdsk_model::{
+    CellRecord, JobResult, KindResult, Latency, Need, PercentileRange, Statistic, Subject, Threshold,
+};
+use rdsk_stats::{Histogram, SparseHistogram, mean_interval};
+use std::collections::BTreeMap;
 
 /// A figure with its interval; an end is `None` where so few requests show none.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,10 +28,15 @@ pub(super) fn figure_of(
     cell: &CellRecord,
     result: &JobResult,
 ) -> Option<Figure> {
+    let of_both;
     let kind = match threshold.of {
         Subject::Reads => result.reads.as_ref(),
         Subject::Writes => result.writes.as_ref(),
         Subject::Flushes => result.flushes.as_ref(),
+        Subject::Requests => {
+            of_both = both(result);
+            of_both.as_ref()
+        }
     }?;
     let latency = &kind.latency_ns;
     let ranges = latency.ranges.unwrap_or_default();
@@ -53,9 +61,14 @@ pub(super) fn figure_of(
                 let count = all.count();
                 (count > 0).then(|| 1.0 - metrics::ratio(all.count_up_to(over_ns), count))
             };
+            if let Some(periods) = threshold.each_ns.and_then(|each_ns| periods(cell, kind, each_ns)) {
+                let value = periods.iter().filter_map(|period| share(&period.latencies)).reduce(f64::max)?;
+                return Some(Figure { value, low: Some(value), high: Some(value), ops: kind.ops });
+            }
             let all = Histogram::from_base64(latency.histogram.as_deref()?).ok()?;
             of_rounds(kind, share(&all)?, share)
         }
+        Statistic::TimeOver => time_over(cell, kind, threshold.over_ns?, threshold.each_ns),
         Statistic::OpsPerS => rate(need, cell, result, kind, kind.ops),
         Statistic::BytesPerS => rate(need, cell, result, kind, kind.bytes),
         Statistic::LowestBytesPerS => lowest(result, kind),
@@ -70,6 +83,75 @@ fn of_rounds(kind: &KindResult, value: f64, each: impl Fn(&Histogram) -> Option<
     let half = mean_interval(&samples).map(|interval| interval.high - interval.mean);
     let end = |sign: f64| half.map(|half| (value + sign * half).max(0.0));
     Some(Figure { value, low: end(-1.0), high: end(1.0), ops: kind.ops })
+}
+
+/// The reads and writes of a job together.
+fn both(result: &JobResult) -> Option<KindResult> {
+    let (Some(reads), Some(writes)) = (&result.reads, &result.writes) else {
+        return result.reads.clone().or_else(|| result.writes.clone());
+    };
+    let mut rounds: BTreeMap<u32, SparseHistogram> = BTreeMap::new();
+    for round in reads.latency_ns.rounds.iter().chain(&writes.latency_ns.rounds) {
+        rounds.entry(round.round).or_default().merge(&Histogram::from_base64(&round.histogram).ok()?);
+    }
+    Some(KindResult {
+        ops: reads.ops + writes.ops,
+        bytes: reads.bytes + writes.bytes,
+        latency_ns: Latency::of_both(&reads.latency_ns, &writes.latency_ns)?.with_rounds(&rounds),
+        least_bytes_per_s: None,
+        windows: Vec::new(),
+    })
+}
+
+/// The latencies of successive rounds that make up a period.
+struct Period {
+    latencies: Histogram,
+    lasts_ns: u64,
+}
+
+/// The time of a test in periods of at least this length; `None` of a shorter test, and where latencies are not known by round. What is
+/// left at the end belongs to the last one.
+fn periods(cell: &CellRecord, kind: &KindResult, each_ns: u64) -> Option<Vec<Period>> {
+    // A repeat that was to last as long may be a little shorter.
+    let enough_ns = each_ns / 100 * 95;
+    let mut periods: Vec<Period> = Vec::new();
+    for round in &kind.latency_ns.rounds {
+        let latencies = Histogram::from_base64(&round.histogram).ok()?;
+        let of_round = cell.result.visits.iter().filter(|visit| visit.round == round.round);
+        let lasts_ns: u64 = of_round.map(|visit| visit.elapsed_ns).sum();
+        match periods.last_mut().filter(|last| last.lasts_ns < enough_ns) {
+            Some(last) => {
+                last.latencies.merge(&latencies);
+                last.lasts_ns += lasts_ns;
+            }
+            None => periods.push(Period { latencies, lasts_ns }),
+        }
+    }
+    if let Some(last) = periods.pop_if(|last| last.lasts_ns < enough_ns) {
+        let before = periods.last_mut()?;
+        before.latencies.merge(&last.latencies);
+        before.lasts_ns += last.lasts_ns;
+    }
+    (!periods.is_empty()).then_some(periods)
+}
+
+/// The sum of the latencies above a limit in the worst period. A period may be longer than asked for: then some part of it that is not has
+/// at least its share of the sum, and none has more than all of it.
+fn time_over(cell: &CellRecord, kind: &KindResult, over_ns: u64, each_ns: Option<u64>) -> Option<Figure> {
+    let ends = match each_ns.and_then(|each_ns| Some((each_ns, periods(cell, kind, each_ns)?))) {
+        Some((each_ns, periods)) => {
+            let of_period = |period: &Period| {
+                let sum_ns = period.latencies.sum_above(over_ns);
+                (sum_ns * metrics::ratio(each_ns, period.lasts_ns).min(1.0), sum_ns)
+            };
+            periods.iter().map(of_period).reduce(|(low, high), (l, h)| (low.max(l), high.max(h)))?
+        }
+        None => {
+            let all = Histogram::from_base64(kind.latency_ns.histogram.as_deref()?).ok()?;
+            (all.sum_above(over_ns), all.sum_above(over_ns))
+        }
+    };
+    Some(Figure { value: ends.1, low: Some(ends.0), high: Some(ends.1), ops: kind.ops })
 }
 
 /// Whether a need is about a rate that lasts.
@@ -126,8 +208,11 @@ fn of_tenths(tenths: &[f64], result: &JobResult, kind: &KindResult, amount: u64)
     Some(Figure { value: interval.mean, low: end(interval.low), high: end(interval.high), ops: kind.ops })
 }
 
-/// The lowest rate of a tenth of the time.
+/// The lowest rate of a second, or of a tenth of the time where no repeat took a second.
 fn lowest(result: &JobResult, kind: &KindResult) -> Option<Figure> {
+    if let Some(bytes) = kind.least_bytes_per_s {
+        return Some(Figure { value: bytes as f64, low: None, high: None, ops: kind.ops });
+    }
     let rate = Course::of_rate(result)?.parts.into_iter().reduce(f64::min)?;
     let value = rate * kind.bytes as f64 / result.requests().max(1) as f64;
     Some(Figure { value, low: None, high: None, ops: kind.ops })
@@ -163,6 +248,71 @@ mod tests {
         assert_eq!(mib_per_s(lasting), 90.0);
         assert_eq!((lasting.low, lasting.high), (Some(lasting.value), Some(lasting.value)));
         assert_eq!(mib_per_s(lowest(&job, writes).unwrap()), 90.0);
+    }
+
+    #[test]
+    fn a_second_without_bytes_is_the_lowest_and_a_tenth_does_not_hide_it() {
+        let mut writes = bursting().writes.unwrap();
+        writes.least_bytes_per_s = Some(512 << 10);
+        assert_eq!(lowest(&bursting(), &writes).unwrap().value, 524_288.0);
+    }
+
+    /// A test in rounds of so many minutes, each with 98 requests of 1 ms and two of so many ms.
+    fn rounds(minutes: u64, slow_ms: &[u64]) -> (CellRecord, KindResult) {
+        const MS: u64 = 1_000_000;
+        let mut cell = fixtures::load().cells[0].clone();
+        let visit = cell.result.visits[0].clone();
+        cell.result.visits.clear();
+        let (mut all, mut by_round) = (Histogram::new(), BTreeMap::new());
+        for (round, &slow_ms) in (0..).zip(slow_ms) {
+            let elapsed_ns = minutes * 60_000 * MS;
+            cell.result.visits.push(rdsk_model::Visit { round, elapsed_ns, ..visit.clone() });
+            let mut latencies = Histogram::new();
+            latencies.record_n(MS, 98);
+            latencies.record_n(slow_ms * MS, 2);
+            all.merge(&latencies);
+            by_round.insert(round, SparseHistogram::from(&latencies));
+        }
+        let latency_ns = Latency::from(&all).with_rounds(&by_round);
+        let ops = all.count();
+        let kind = KindResult { ops, bytes: ops, latency_ns, least_bytes_per_s: None, windows: Vec::new() };
+        (cell, kind)
+    }
+
+    #[test]
+    fn the_worst_hour_counts_and_not_all_hours_together() {
+        const HOUR_NS: u64 = 3_600_000_000_000;
+        let over = |(cell, kind): &(CellRecord, KindResult)| {
+            time_over(cell, kind, 100_000_000, Some(HOUR_NS)).unwrap()
+        };
+        let near = |figure: Option<f64>, seconds: f64| (figure.unwrap() / 1e9 / seconds - 1.0).abs() < 0.01;
+        // Half hours: 12 s in all, and 8 s in the worst hour.
+        let four = over(&rounds(30, &[1000, 1000, 3000, 1000]));
+        assert!(near(Some(four.value), 8.0) && near(four.low, 8.0) && near(four.high, 8.0), "{four:?}");
+        // A test of 20 minutes is a part of one hour.
+        let short = over(&rounds(10, &[1000, 3000]));
+        assert!(near(Some(short.value), 8.0), "{short:?}");
+        // Of 6 s in two hours, some hour has at least 3 s and none more than 6 s.
+        let long = over(&rounds(120, &[3000, 50]));
+        assert!(near(long.low, 3.0) && near(long.high, 6.0), "{long:?}");
+        let (cell, kind) = rounds(59, &[1000, 1, 1]);
+        let hours = periods(&cell, &kind, HOUR_NS).unwrap();
+        assert_eq!(hours.len(), 3, "a repeat that was to last an hour is one");
+        assert!(periods(&cell, &kind, 4 * HOUR_NS).is_none());
+    }
+
+    #[test]
+    fn reads_and_writes_together_have_the_latencies_of_both() {
+        let mut job = bursting();
+        (job.reads, job.writes) = (Some(rounds(1, &[200, 1]).1), Some(rounds(1, &[300, 400]).1));
+        let requests = both(&job).unwrap();
+        assert_eq!(
+            (requests.ops, requests.latency_ns.count, requests.latency_ns.rounds.len()),
+            (400, 400, 2)
+        );
+        assert_eq!(requests.latency_ns.max, Some(400_000_000));
+        job.reads = None;
+        assert_eq!(both(&job).unwrap().ops, 200);
     }
 
     fn record_need() -> Need {

@@ -98,6 +98,7 @@ fn mean_flush_within(commits: u32) -> Threshold {
         at_most: Some(1e9 / f64::from(commits)),
         at_least: None,
         over_ns: None,
+        each_ns: None,
         disputed_until: None,
     }
 }

@@ -55,9 +55,12 @@ pub(crate) struct Load {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = WHAT)]
 pub(super) struct JobArgs {
-    /// read, write, randread, randwrite, rw or randrw; randread,write where the two differ [default: randread]
+    /// read, write, randread, randwrite, rw or randrw; randread,write where the two differ; trim, randtrim, trimwrite or randtrimwrite [default: randread]
     #[arg(long, value_name = "KIND", help_heading = COMMON)]
     rw: Option<String>,
+    /// Percent of the requests that are trims, which discard what is there; reads and writes share the rest
+    #[arg(long, value_name = "PERCENT")]
+    trims: Option<u32>,
     /// Percent of the requests that are reads [default: 50]
     #[arg(long, value_name = "PERCENT", help_heading = COMMON)]
     mix: Option<u32>,
@@ -115,6 +118,7 @@ impl JobArgs {
             name: Some("load".into()),
             rw,
             mix,
+            trims: self.trims,
             bs,
             iodepth: iodepth.or(self.promise().map(|_| OPEN_DEPTH)),
             streams,
@@ -216,7 +220,7 @@ impl Load {
 
 /// Sets what a load plans.
 pub(super) fn set(asked: &mut Measurement, phases: Vec<Vec<LoadJob>>) {
-    let writes = phases.iter().flatten().any(|job| job.writes.is_some());
+    let writes = phases.iter().flatten().any(LoadJob::changes_data);
     asked.options.ops = Some(if writes { vec![Op::Read, Op::Write] } else { vec![Op::Read] });
     asked.options.phases = phases;
     asked.options.precision = PRECISION;

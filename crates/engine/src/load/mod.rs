@@ -6,8 +6,11 @@ mod places;
 mod requests;
 mod ring_loop;
 mod sync_loop;
+mod trim;
 
 pub(crate) use flush::FlushCounter;
-pub(crate) use requests::{Request, RequestSource};
+pub(crate) use requests::{Request, RequestSource, Trim};
 pub(crate) use ring_loop::run as run_queue;
 pub(crate) use sync_loop::run as run_sync;
+pub(crate) use trim::discard;
+pub use trim::why_not;

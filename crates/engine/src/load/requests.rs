@@ -10,10 +10,21 @@ const NS_PER_S: f64 = 1e9;
 /// The golden ratio less 1: fractions of its multiples lie as far apart as can be.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
+/// What a request discards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trim {
+    /// Its blocks, and that is all.
+    Only,
+    /// Its blocks, before it writes them.
+    Before,
+}
+
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
+    /// A trim changes data, as a write does.
     pub(crate) op: Op,
+    pub(crate) trim: Option<Trim>,
     /// First byte on the target.
     pub(crate) offset_bytes: u64,
     pub(crate) bytes: u64,
@@ -26,7 +37,10 @@ pub(crate) struct Request {
 pub(crate) struct RequestSource {
     reads: Option<Side>,
     writes: Option<Side>,
+    trims: Option<Side>,
     read_percent: u64,
+    trim_percent: u64,
+    before_writes: Option<Trim>,
     arrivals: Option<ArrivalClock>,
     random: WyRand,
     left_bytes: u64,
@@ -60,7 +74,7 @@ impl RequestSource {
             });
             made.transpose()
         };
-        let (mut reads, writes) = (side(&job.reads, 1)?, side(&job.writes, 2)?);
+        let (mut reads, writes, trims) = (side(&job.reads, 1)?, side(&job.writes, 2)?, side(&job.trims, 5)?);
         if let (Some(reads), Some(writes)) = (&mut reads, &writes)
             && job.reads == job.writes
             && matches!(reads.chooser, Some(Chooser::Once { .. }))
@@ -78,7 +92,18 @@ impl RequestSource {
         let arrivals = job.rate.map(|rate| ArrivalClock::new(rate, visit, stream, job.streams, mix(key, 3)));
         let random = WyRand::new(mix(key, 4));
         let left_bytes = job.max_bytes.unwrap_or(u64::MAX);
-        Ok(Self { reads, writes, read_percent, arrivals, random, left_bytes, is_full: false })
+        Ok(Self {
+            reads,
+            writes,
+            trims,
+            read_percent,
+            trim_percent: u64::from(job.trim_percent),
+            before_writes: job.trims_before_writes.then_some(Trim::Before),
+            arrivals,
+            random,
+            left_bytes,
+            is_full: false,
+        })
     }
 
     /// The next request; `None` when the stream has done all of its bytes, or its space is full.
@@ -86,13 +111,20 @@ impl RequestSource {
         if self.is_over() {
             return None;
         }
+        let is_trim = self.trims.is_some()
+            && match self.trim_percent {
+                100 => true,
+                percent => self.random.below(100) < percent,
+            };
         let is_read = match self.read_percent {
+            _ if is_trim => false,
             0 => false,
             100 => true,
             percent => self.random.below(100) < percent,
         };
         let is_in_order_of_writes = self.reads.as_ref().is_some_and(|reads| reads.shares_order);
         let (op, side) = match is_read {
+            false if is_trim => (Op::Write, &mut self.trims),
             true if is_in_order_of_writes => (Op::Read, &mut self.writes),
             true => (Op::Read, &mut self.reads),
             false => (Op::Write, &mut self.writes),
@@ -104,7 +136,12 @@ impl RequestSource {
         let bytes = bytes.min(self.left_bytes);
         self.left_bytes -= bytes;
         let due_ns = self.arrivals.as_mut().map_or(0, ArrivalClock::next);
-        Some(Request { op, offset_bytes, bytes, due_ns })
+        let trim = match op {
+            Op::Write if is_trim => Some(Trim::Only),
+            Op::Write => self.before_writes,
+            Op::Read => None,
+        };
+        Some(Request { op, trim, offset_bytes, bytes, due_ns })
     }
 
     /// When the request after the last one is due, in an open loop.

@@ -30,6 +30,7 @@ pub(crate) fn run<C: IoQueue>(
     let begin_ns = work.start();
     work.deadline_ns = load.job.deadline_ns(begin_ns, work.deadline_ns);
     let slots = u32::try_from(arena.slots).unwrap_or(u32::MAX);
+    let read_slots = u32::try_from(arena.read_slots).unwrap_or(u32::MAX);
     let mut stream = QueueStream {
         begin_ns,
         now_ns: begin_ns,
@@ -42,7 +43,7 @@ pub(crate) fn run<C: IoQueue>(
         batcher: Batcher::new(wait_batch, depth),
         in_flight: vec![InFlight::default(); depth as usize],
         free: (0..depth).rev().collect(),
-        slots: (0..slots).collect(),
+        slots: (read_slots..slots).collect(),
         owed: depth,
         resubmit: Vec::with_capacity(depth as usize),
     };
@@ -86,7 +87,8 @@ struct QueueStream<'s, 'a, C> {
     in_flight: Vec<InFlight>,
     /// Numbers that nothing in flight has.
     free: Vec<u32>,
-    /// Slots that nothing in flight has, first the one whose data were written longest ago.
+    /// Slots of writes that nothing in flight has, first the one whose data were written longest ago. A read has the slot of its number,
+    /// which nothing else is written from.
     slots: VecDeque<u32>,
     /// Requests that may still be issued after the end.
     owed: u32,
@@ -167,11 +169,18 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
                 return Some(StreamEnd::Complete);
             };
             let len = usize::try_from(request.bytes).unwrap_or(usize::MAX);
-            let slot = self.slots.pop_front().expect("at least as many slots as requests in flight");
+            let number = self.free.pop().expect("one is free");
+            let slot = match request.op {
+                Op::Write => self.slots.pop_front().expect("at least as many slots as requests in flight"),
+                Op::Read => number,
+            };
             if request.op == Op::Write {
                 work.stamper.stamp(self.arena.slot(slot as usize, len), request.offset_bytes);
                 self.now_ns = now_ns();
-                let Some(at_ns) = work.may_write(self.now_ns) else { return Some(StreamEnd::Halted) };
+                let Some(at_ns) = work.may_write(self.now_ns) else {
+                    self.free.push(number);
+                    return Some(StreamEnd::Halted);
+                };
                 self.now_ns = at_ns;
                 if let Some(flush) = &mut self.flush {
                     flush.note_write();
@@ -180,7 +189,6 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
             if let Some(due_ns) = due_ns {
                 self.run.lag.record(self.now_ns - due_ns);
             }
-            let number = self.free.pop().expect("one is free");
             let from_ns = due_ns.unwrap_or(self.now_ns);
             self.in_flight[number as usize] =
                 InFlight { op: request.op, from_ns, offset_bytes: request.offset_bytes, slot, len };
@@ -248,7 +256,9 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
                 work.outcome.interrupted_calls += 1;
                 return;
             }
-            slots.push_back(request.slot);
+            if request.op == Op::Write {
+                slots.push_back(request.slot);
+            }
             free.push(number);
             if usize::try_from(result) != Ok(request.len) {
                 work.fail(request.offset_bytes, request.len, result);

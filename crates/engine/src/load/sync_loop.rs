@@ -1,17 +1,15 @@
 //! The loop of a job's stream with one request in flight: wait until it is due, issue it, flush where that is due, rest. It allocates
 //! nothing.
 
-use super::{FlushCounter, Request, RequestSource};
+use super::{FlushCounter, Request, RequestSource, Trim, discard};
 use crate::arena::{Arena, SlotCycle};
 use crate::clock::{now_ns, sleep_until};
 use crate::job_run::JobRun;
 use crate::stream_spec::LoadSpec;
-use crate::sync::answer;
+use crate::sync::{answer, transfer};
 use crate::watchdog::SHORT_NS;
 use crate::work::{StreamEnd, StreamOutcome, Work};
 use rdsk_model::Op;
-use rdsk_sys::io::{pread2, pwrite2};
-use std::io;
 
 /// Issues the requests of one stream.
 pub(crate) fn run(
@@ -20,7 +18,7 @@ pub(crate) fn run(
     load: LoadSpec<'_>,
     mut source: RequestSource,
 ) -> StreamOutcome {
-    let mut buffers = arena.cycle();
+    let mut buffers = arena.cycles();
     let begin_ns = work.start();
     work.deadline_ns = load.job.deadline_ns(begin_ns, work.deadline_ns);
     let until_rest = load.job.think_every;
@@ -53,11 +51,11 @@ struct SyncStream<'a> {
 
 impl SyncStream<'_> {
     /// One request, with its flush and its rest; the reason when the stream is over.
-    fn step(
+    fn step<'a>(
         &mut self,
         work: &mut Work<'_>,
         source: &mut RequestSource,
-        buffers: &mut SlotCycle<'_>,
+        (reads, others): &mut (Option<SlotCycle<'a>>, SlotCycle<'a>),
     ) -> Option<StreamEnd> {
         let due_ns = source.next_due_ns().map(|due_ns| self.begin_ns.saturating_add(due_ns));
         if let Some(due_ns) = due_ns
@@ -78,18 +76,30 @@ impl SyncStream<'_> {
         }
         let Some(request) = source.next(self.load.job.fresh_space) else { return Some(StreamEnd::Complete) };
         let len = usize::try_from(request.bytes).unwrap_or(usize::MAX);
+        // What a read returned is not written.
+        let buffers = reads.as_mut().filter(|_| request.op == Op::Read).unwrap_or(others);
         let buffer = buffers.next(len);
         if request.op == Op::Write {
-            work.stamper.stamp(buffer, request.offset_bytes);
+            if request.trim != Some(Trim::Only) {
+                work.stamper.stamp(buffer, request.offset_bytes);
+            }
             if work.may_write(now_ns).is_none() {
                 return Some(StreamEnd::Halted);
             }
         }
-        work.outcome.asked_bytes += request.bytes;
-        if let Err(end) = self.issue(work, buffer, request, due_ns) {
+        if request.trim.is_some()
+            && let Err(end) = self.trim(work, request, due_ns)
+        {
             return Some(end);
         }
+        if request.trim != Some(Trim::Only) {
+            work.outcome.asked_bytes += request.bytes;
+            if let Err(end) = self.issue(work, buffer, request, due_ns) {
+                return Some(end);
+            }
+        }
         if request.op == Op::Write
+            && request.trim != Some(Trim::Only)
             && let Some(flush) = &mut self.flush
         {
             flush.note_write();
@@ -115,6 +125,27 @@ impl SyncStream<'_> {
         }
     }
 
+    /// Discards what the target holds where the request goes; of one that also writes, from its call on.
+    fn trim(&mut self, work: &mut Work<'_>, request: Request, due_ns: Option<u64>) -> Result<(), StreamEnd> {
+        let begin_ns = now_ns();
+        let result = discard(&work.spec, request.offset_bytes, request.bytes);
+        let end_ns = now_ns();
+        work.outcome.end_ns = end_ns;
+        if let Err(error) = result {
+            work.fail(request.offset_bytes, 0, -i64::from(error.raw_os_error().unwrap_or(libc::EIO)));
+            return Err(StreamEnd::Failed);
+        }
+        let due_ns = due_ns.filter(|_| request.trim == Some(Trim::Only));
+        let from_ns = due_ns.unwrap_or(begin_ns);
+        if end_ns - from_ns <= SHORT_NS || !work.was_away(from_ns, end_ns, begin_ns) {
+            self.run.trims.count(end_ns.saturating_sub(self.begin_ns), end_ns - from_ns, request.bytes);
+            due_ns.iter().for_each(|due_ns| self.run.lag.record(begin_ns.saturating_sub(*due_ns)));
+        } else {
+            self.run.trims.bytes += request.bytes;
+        }
+        Ok(())
+    }
+
     fn issue(
         &mut self,
         work: &mut Work<'_>,
@@ -123,7 +154,8 @@ impl SyncStream<'_> {
         due_ns: Option<u64>,
     ) -> Result<(), StreamEnd> {
         let begin_ns = now_ns();
-        let result = transfer(work, buffer, request);
+        let interrupted_calls = &mut work.outcome.interrupted_calls;
+        let result = transfer(&work.spec, request.op, buffer, request.offset_bytes, interrupted_calls);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
         match result {
@@ -162,20 +194,5 @@ impl SyncStream<'_> {
             self.run.flushes.count(end_ns.saturating_sub(self.begin_ns), end_ns - begin_ns, 0);
         }
         Ok(())
-    }
-}
-
-/// One transfer; a call that a signal interrupted is repeated and counted.
-fn transfer(work: &mut Work<'_>, buffer: &mut [u8], request: Request) -> io::Result<usize> {
-    let (fd, flags) = (work.spec.fd, work.spec.flags);
-    loop {
-        let result = match request.op {
-            Op::Write => pwrite2(fd, buffer, request.offset_bytes, flags),
-            Op::Read => pread2(fd, buffer, request.offset_bytes, flags),
-        };
-        match result {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => work.outcome.interrupted_calls += 1,
-            other => return other,
-        }
     }
 }

@@ -31,7 +31,16 @@ impl Question for Load {
     }
 
     fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
-        if all.iter().any(|context| context.options.load_runs == LoadRuns::Once) { 1 } else { ROUNDS }
+        if all.iter().any(|context| context.options.load_runs == LoadRuns::Once) {
+            return 1;
+        }
+        let rounds = |context: &PlanContext<'_>| {
+            let each = context.options.need.iter().flat_map(|need| &need.thresholds);
+            let each_ns = each.filter_map(|threshold| threshold.each_ns).min()?;
+            u32::try_from(context.options.budget_ns.div_ceil(each_ns)).ok()
+        };
+        // What holds in each hour is seen in repeats that are no longer.
+        all.iter().filter_map(rounds).fold(ROUNDS, u32::max)
     }
 
     fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
@@ -43,16 +52,14 @@ impl Question for Load {
 fn phase(context: &PlanContext<'_>, asked: &[LoadJob], id: String) -> Option<Cell> {
     let jobs = placed(context, asked);
     let first = jobs.first()?;
-    let has_writes = jobs.iter().any(|job| job.writes.is_some());
+    let has_writes = jobs.iter().any(LoadJob::changes_data);
     let op = if has_writes { Op::Write } else { Op::Read };
     let block_bytes = jobs.iter().map(LoadJob::max_block_bytes).max()?;
     let end_bytes = jobs.iter().map(|job| job.offset_bytes + job.span_bytes).max()?;
     let path = if jobs.iter().all(|job| job.path == first.path) { first.path } else { IoPath::Buffered };
     let mut workload =
         context.workload(op, path, block_bytes, end_bytes.saturating_sub(context.options.offset_bytes));
-    let in_order = |job: &LoadJob| {
-        job.reads.iter().chain(&job.writes).all(|requests| requests.offsets == OffsetRule::Sequential)
-    };
+    let in_order = |job: &LoadJob| job.kinds().all(|requests| requests.offsets == OffsetRule::Sequential);
     workload.pattern = if jobs.iter().all(in_order) { Pattern::Sequential } else { Pattern::Random };
     workload.align_bytes = jobs.iter().map(LoadJob::min_block_bytes).min()?;
     workload.queue_depth = jobs.iter().map(|job| job.queue_depth).max()?;
@@ -137,8 +144,10 @@ fn why_not(context: &PlanContext<'_>, jobs: &[LoadJob]) -> Option<String> {
         return Some(format!("{kind} is memory, which shows nothing of a disk"));
     }
     jobs.iter().find_map(|job| {
-        if job.writes.is_some() && !context.ops.contains(&Op::Write) {
+        if job.changes_data() && !context.ops.contains(&Op::Write) {
             Some(format!("job {} writes, and this target is only read", job.name))
+        } else if let Some(why) = rdsk_engine::why_not_trimmed(job, context.target) {
+            Some(format!("job {} trims: {why}", job.name))
         } else if job.path == IoPath::Direct && no_direct {
             Some(format!("job {} asks for direct I/O, which this target does not have", job.name))
         } else if job.span_bytes < job.max_block_bytes() {

@@ -7,7 +7,7 @@ use super::ini::{Place, Section, Setting};
 use super::reader::Reader;
 use super::requests::Kinds;
 use super::values::{Amount, TimeUnit, amount, by_direction, bytes, number, time_ns};
-use rdsk_model::{Arrivals, Flush, FlushCall, IoPath, LoadJob, Op, Rate};
+use rdsk_model::{Arrivals, Flush, FlushCall, IoPath, LoadJob, Rate, Requests};
 
 /// Clones of one job at most; each is a thread.
 const MAX_CLONES: u64 = 4096;
@@ -23,6 +23,8 @@ pub(super) struct Job {
     pub(super) extent: Extent,
     /// Its requests; span, streams and bytes are not yet known.
     pub(super) requests: LoadJob,
+    /// The rates of its reads and of its writes, where it has both and each has a rate of its own.
+    pub(super) rates_of_mix: Option<[Rate; 2]>,
     /// `O_SYNC` was asked for, by this setting.
     pub(super) full_sync: Option<Setting>,
     /// Whether the space of a file is written before its first write.
@@ -79,7 +81,7 @@ pub(super) fn job(section: &Section) -> Result<Job, Vec<Refusal>> {
     }
     let clones = reader.value("numjobs", |text, _| clones(text)).unwrap_or(1);
     let extent = extent(&mut reader);
-    let requests = requests(&mut reader, issue, &extent);
+    let (requests, rates_of_mix) = requests(&mut reader, issue, &extent);
     let full_sync = full_sync(&mut reader, &requests);
     let files = files(&mut reader);
     let is_behind_wall = reader.is_set("stonewall");
@@ -99,6 +101,7 @@ pub(super) fn job(section: &Section) -> Result<Job, Vec<Refusal>> {
         files,
         extent,
         requests,
+        rates_of_mix,
         full_sync,
         is_overwritten,
         ignored: reader.ignored,
@@ -159,15 +162,10 @@ fn extent(reader: &mut Reader<'_>) -> Extent {
 }
 
 /// What a job of a load says of these requests, on a span that is not known yet.
-fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> LoadJob {
-    let Kinds { reads, writes } = Kinds::of(reader);
+fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> (LoadJob, Option<[Rate; 2]>) {
+    let Kinds { reads, writes, trims, trims_before_writes } = Kinds::of(reader);
     let path = path(reader);
     let queue_depth = depth(reader, issue, path);
-    let only = match (&reads, &writes) {
-        (Some(_), Some(_)) => None,
-        (Some(_), None) => Some(Op::Read),
-        (None, _) => Some(Op::Write),
-    };
     let read_percent = match (&reads, &writes) {
         (Some(_), Some(_)) => mix(reader),
         (Some(_), None) => 100,
@@ -180,8 +178,13 @@ fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> LoadJob {
     let delay_ns = reader.value("startdelay", |text, _| {
         if text.contains('-') { Err("is one time here".into()) } else { time_ns(text, TimeUnit::Seconds) }
     });
-    let sizes = reads.iter().chain(&writes).flat_map(|side| &side.blocks);
-    let sizes: Vec<(u64, u64)> = sizes.map(|share| (share.min_bytes, share.max_bytes)).collect();
+    let sides = [reads.as_ref(), writes.as_ref(), trims.as_ref()];
+    let rates = rates(reader, sides);
+    let is_mix = reads.is_some() && writes.is_some();
+    let (rate, rates_of_mix) = match rates {
+        [Some(of_reads), Some(of_writes), _] if is_mix => (None, Some([of_reads, of_writes])),
+        of_sides => (of_sides.into_iter().flatten().next(), None),
+    };
     let flush = if writes.is_some() { flush(reader) } else { None };
     let think_ns = reader.value("thinktime", |text, _| time_ns(text, TimeUnit::Micros)).unwrap_or(0);
     let think_every = reader.value("thinktime_blocks", |text, _| number(text)).unwrap_or(1);
@@ -195,13 +198,16 @@ fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> LoadJob {
             "rdsk writes random data, of which a part compresses at most",
         );
     }
-    LoadJob {
+    let job = LoadJob {
         reads,
+        trim_percent: if trims.is_some() { 100 } else { 0 },
+        trims,
+        trims_before_writes,
         read_percent,
         queue_depth,
         path,
         flush,
-        rate: rate(reader, only, &sizes),
+        rate,
         think_ns: if queue_depth > 1 { 0 } else { think_ns },
         think_every: u32::try_from(think_every).unwrap_or(u32::MAX).max(1),
         delay_ns: delay_ns.unwrap_or(0),
@@ -211,8 +217,8 @@ fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> LoadJob {
         dsync: writes.is_some() && is_dsync(reader),
         writes,
         ..LoadJob::random_reads(reader.section.name.clone(), 0)
-    }
-    .without_empty_side()
+    };
+    (job.without_empty_side(), rates_of_mix)
 }
 
 fn path(reader: &mut Reader<'_>) -> IoPath {
@@ -276,49 +282,67 @@ fn flush(reader: &mut Reader<'_>) -> Option<Flush> {
     }
 }
 
-/// The rate of each clone.
-#[allow(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
-fn rate(reader: &mut Reader<'_>, only: Option<Op>, sizes: &[(u64, u64)]) -> Option<Rate> {
-    let first = |text: &str| -> Result<Option<String>, String> {
-        let (reads, writes) = by_direction(text)?;
-        let of_job = if only == Some(Op::Write) { writes.or(reads) } else { reads.or(writes) };
-        Ok(of_job.map(str::to_owned))
-    };
-    let of_bytes =
-        reader.value("rate", |text, setting| first(text)?.map_or(Ok(0), |text| bytes(&text, setting.base)));
-    let of_requests = reader.value("rate_iops", |text, _| first(text)?.map_or(Ok(0), |text| number(&text)));
+/// The rate of each kind of request of a clone: reads, writes and trims.
+fn rates(reader: &mut Reader<'_>, sides: [Option<&Requests>; 3]) -> [Option<Rate>; 3] {
+    let of_bytes = reader.value("rate", |text, setting| of_each(text, |text| bytes(text, setting.base)));
+    let of_requests = reader.value("rate_iops", |text, _| of_each(text, number));
     let arrivals = reader.value("rate_process", |text, _| match text {
         "linear" => Ok(Arrivals::Constant),
         "poisson" => Ok(Arrivals::Poisson),
         _ => Err("is linear or poisson".to_owned()),
     });
-    let (of_bytes, of_requests) = (of_bytes.unwrap_or(0), of_requests.unwrap_or(0));
-    let is_one_size = |&(min, max): &(u64, u64)| min == max && Some(&(min, max)) == sizes.first();
+    let (of_bytes, of_requests) = (of_bytes.unwrap_or_default(), of_requests.unwrap_or_default());
     let names = ["rate", "rate_iops"];
-    let per_s = match (of_bytes, of_requests) {
-        (0, 0) => return None,
-        (0, requests) => requests as f64,
-        (_, requests) if requests > 0 => {
-            reader.refuse_by(&names, "rate and rate_iops stand beside each other; a job has one of them");
-            return None;
-        }
-        (bytes, _) if sizes.iter().all(is_one_size) => bytes as f64 / sizes[0].0.max(1) as f64,
-        _ => {
-            reader.refuse_by(
-                &["rate"],
-                "a rate of requests of several sizes is one of requests here: rate_iops",
-            );
-            return None;
-        }
-    };
-    if only.is_none() {
-        reader.refuse_by(&names, "reads and writes with a rate of their own each are two jobs here");
-        return None;
+    let mut rates = [None; 3];
+    for (index, side) in sides.into_iter().enumerate().filter_map(|(index, side)| Some((index, side?))) {
+        let per_s = match per_second(side, of_bytes[index], of_requests[index]) {
+            Ok(per_s) => per_s,
+            Err(why) => {
+                reader.refuse_by(&names, why);
+                return [None; 3];
+            }
+        };
+        rates[index] = per_s.map(|per_s| Rate { per_s, arrivals: arrivals.unwrap_or(Arrivals::Constant) });
     }
-    reader.notes.push(
-        "latencies count from when a request was due, so that what waits for the disk is in them".into(),
-    );
-    Some(Rate { per_s, arrivals: arrivals.unwrap_or(Arrivals::Constant) })
+    let count = rates.iter().flatten().count();
+    if count > 0 && count < sides.iter().flatten().count() {
+        reader.refuse_by(&names, "one direction has a rate and the other has none: make two jobs of it");
+        return [None; 3];
+    }
+    if count > 0 {
+        reader.notes.push(
+            "latencies count from when a request was due, so that what waits for the disk is in them".into(),
+        );
+    }
+    if count == 2 {
+        reader.notes.push("reads and writes with a rate of their own each are two jobs here".into());
+    }
+    rates
+}
+
+/// The values of a rate for reads, writes and trims; 0 without one.
+fn of_each(text: &str, value: impl Fn(&str) -> Result<u64, String>) -> Result<[u64; 3], String> {
+    let mut values = [0; 3];
+    for (into, text) in values.iter_mut().zip(by_direction(text)?) {
+        *into = text.map_or(Ok(0), &value)?;
+    }
+    Ok(values)
+}
+
+/// Requests per second of one kind, for a rate in bytes or in requests; `None` without one.
+#[allow(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
+fn per_second(side: &Requests, of_bytes: u64, of_requests: u64) -> Result<Option<f64>, &'static str> {
+    match (of_bytes, of_requests) {
+        (0, 0) => Ok(None),
+        (0, requests) => Ok(Some(requests as f64)),
+        (_, requests) if requests > 0 => {
+            Err("rate and rate_iops stand beside each other; a job has one of them")
+        }
+        (bytes, _) if side.min_bytes() == side.max_bytes() => {
+            Ok(Some(bytes as f64 / side.min_bytes().max(1) as f64))
+        }
+        _ => Err("a rate of requests of several sizes is one of requests here: rate_iops"),
+    }
 }
 
 /// Whether the kernel is given the order of the requests, as fio does unless it is to give none.

@@ -152,6 +152,7 @@ impl Layout {
         let once = |span: &Span| span.max_bytes.is_some_and(|bytes| bytes <= span.bytes);
         target == FioTarget::Directory
             && job.requests.reads.is_none()
+            && !job.requests.has_trims()
             && !job.is_overwritten
             && is_alone
             && spans.iter().all(once)

@@ -22,7 +22,7 @@ pub use layout::{FioPlace, FioTarget};
 
 use job::Job;
 use layout::Layout;
-use rdsk_model::LoadJob;
+use rdsk_model::{LoadJob, Rate, Requests};
 
 /// A job file that is understood, whatever it runs on.
 #[derive(Clone, Debug)]
@@ -99,14 +99,13 @@ impl JobFile {
         let mut load =
             FioLoad { phases: Vec::new(), notes: Vec::new(), remarks: Vec::new(), name: self.name.clone() };
         let mut last = None;
-        for (index, mut made) in jobs {
+        for (index, made) in jobs {
             let job = &self.jobs[index];
             let is_first = last != Some(index);
             if load.phases.is_empty() || (is_first && job.is_behind_wall) {
                 load.phases.push(Vec::new());
                 load.remarks.push(Vec::new());
             }
-            made.name = load.unique(&made.name);
             let remarks = Remarks {
                 place: format!("{}:{}", job.place.file, job.place.line),
                 ignored: if is_first { job.ignored.clone() } else { Vec::new() },
@@ -114,14 +113,60 @@ impl JobFile {
             };
             last = Some(index);
             load.notes.extend(remarks.notes.iter().map(|note| format!("job {}: {note}", made.name)));
-            load.phases.last_mut().expect("there is one").push(made);
-            load.remarks.last_mut().expect("there is one").push(remarks);
+            for (number, mut part) in (0..).zip(by_rate(made, job.rates_of_mix)) {
+                part.name = load.unique(&part.name);
+                let place = remarks.place.clone();
+                let remarks =
+                    if number == 0 { remarks.clone() } else { Remarks { place, ..Remarks::default() } };
+                load.phases.last_mut().expect("there is one").push(part);
+                load.remarks.last_mut().expect("there is one").push(remarks);
+            }
         }
         if layout.has_parts() {
             load.notes.push("the files of these jobs are parts of one file here".into());
         }
         Ok(load)
     }
+}
+
+/// A job, or its reads and its writes where each has a rate of its own: two jobs at once, which share its bytes as their rates do.
+fn by_rate(job: LoadJob, rates: Option<[Rate; 2]>) -> Vec<LoadJob> {
+    let Some([of_reads, of_writes]) = rates else { return vec![job] };
+    let per_s = |rate: Rate, side: &Option<Requests>| rate.per_s * side.as_ref().map_or(0.0, mean_bytes);
+    let (reads, writes) = (per_s(of_reads, &job.reads), per_s(of_writes, &job.writes));
+    let part = |share: f64, rate: Rate, read_percent: u32, word: &str| LoadJob {
+        name: format!("{}-{word}", job.name),
+        read_percent,
+        rate: Some(rate),
+        max_bytes: job.max_bytes.map(|bytes| part_of(bytes, share, job.min_block_bytes())),
+        ..job.clone()
+    };
+    let share = reads / (reads + writes);
+    [part(share, of_reads, 100, "reads"), part(1.0 - share, of_writes, 0, "writes")]
+        .map(LoadJob::without_empty_side)
+        .into()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "sizes of requests are far below 2^53")]
+fn mean_bytes(requests: &Requests) -> f64 {
+    let (mut bytes, mut weight) = (0.0, 0.0);
+    for share in &requests.blocks {
+        bytes += share.weight * (share.min_bytes + share.max_bytes) as f64 / 2.0;
+        weight += share.weight;
+    }
+    bytes / weight
+}
+
+/// A share of so many bytes, in whole blocks and at least one.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a size is positive and no larger"
+)]
+fn part_of(bytes: u64, share: f64, block_bytes: u64) -> u64 {
+    let blocks = (bytes as f64 * share / block_bytes.max(1) as f64).round() as u64;
+    blocks.max(1).saturating_mul(block_bytes)
 }
 
 impl FioLoad {

@@ -245,8 +245,8 @@ const UNLESS: &[(&[&str], &str, &[&str])] = &[
     (OFF, "rdsk writes no more than it was asked to", &["fill_device", "file_append", "sprandom"]),
     (OFF_OR_NONE, NO_VERIFY, &["verify"]),
     (OFF, NO_VERIFY, &["verify_only", "verify_backlog", "experimental_verify"]),
-    (OFF, "rdsk discards nothing", &["trim_percentage", "trim_backlog"]),
-    (&["1"], "rdsk discards nothing", &["num_range"]),
+    (OFF, "rdsk does not check what it has trimmed", &["trim_percentage", "trim_backlog"]),
+    (&["1"], "rdsk discards one range per request", &["num_range"]),
     (OFF, "the order of blocks follows a distribution here", &["random_sequence_stride"]),
     (
         OFF,

@@ -7,8 +7,9 @@ use rdsk_model::{BlockShare, OffsetRule, Requests, Zone};
 
 const DEFAULT_BYTES: u64 = 4096;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Order {
+    #[default]
     Sequential,
     Random,
 }
@@ -17,18 +18,22 @@ enum Order {
 pub(super) struct Kinds {
     pub(super) reads: Option<Requests>,
     pub(super) writes: Option<Requests>,
+    pub(super) trims: Option<Requests>,
+    /// Whether each write follows a trim of its blocks.
+    pub(super) trims_before_writes: bool,
 }
 
 impl Kinds {
     /// The requests that a job asks for; what is wrong with them is in the reader.
     pub(super) fn of(reader: &mut Reader<'_>) -> Self {
-        let (reads, writes, order) =
-            reader.value("rw", |text, _| directions(text)).unwrap_or((true, false, Order::Sequential));
-        let (read_blocks, write_blocks) = blocks(reader);
-        let sides: Vec<&Vec<BlockShare>> = [(reads, &read_blocks), (writes, &write_blocks)]
-            .into_iter()
-            .filter_map(|(is_there, blocks)| is_there.then_some(blocks))
-            .collect();
+        let default = Directions { reads: true, ..Directions::default() };
+        let Directions { reads, writes, trims, order } =
+            reader.value("rw", |text, _| directions(text)).unwrap_or(default);
+        let [read_blocks, write_blocks, trim_blocks] = blocks(reader);
+        let is_only_trims = trims && !writes;
+        let sides = [(reads, &read_blocks), (writes, &write_blocks), (is_only_trims, &trim_blocks)];
+        let sides: Vec<&Vec<BlockShare>> =
+            sides.into_iter().filter_map(|(is_there, blocks)| is_there.then_some(blocks)).collect();
         let is_of_one_size = matches!(sides[0].as_slice(), [share] if share.min_bytes == share.max_bytes)
             && sides.iter().all(|side| *side == sides[0]);
         let rule = match order {
@@ -37,40 +42,61 @@ impl Kinds {
         };
         refuse_alignment(reader, order, &sides);
         let requests = |is_there: bool, blocks| is_there.then(|| Requests { blocks, offsets: rule.clone() });
-        Self { reads: requests(reads, read_blocks), writes: requests(writes, write_blocks) }
+        // What is trimmed before a write are the blocks of that write.
+        Self {
+            reads: requests(reads, read_blocks),
+            writes: requests(writes, write_blocks),
+            trims: requests(is_only_trims, trim_blocks),
+            trims_before_writes: trims && writes,
+        }
     }
 }
 
-/// Whether a job reads, whether it writes, and in which order.
-fn directions(text: &str) -> Result<(bool, bool, Order), String> {
+/// What a job does, and in which order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Directions {
+    reads: bool,
+    writes: bool,
+    trims: bool,
+    order: Order,
+}
+
+/// The directions of a word.
+fn directions(text: &str) -> Result<Directions, String> {
     use Order::{Random, Sequential};
     let (word, steps) = text.split_once(':').map_or((text, None), |(word, steps)| (word, Some(steps.trim())));
     let kind = match word.trim() {
-        "read" => (true, false, Sequential),
-        "write" => (false, true, Sequential),
-        "rw" | "readwrite" => (true, true, Sequential),
-        "randread" => (true, false, Random),
-        "randwrite" => (false, true, Random),
-        "randrw" => (true, true, Random),
-        "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => return Err("rdsk discards nothing".into()),
+        "read" => (true, false, false, Sequential),
+        "write" => (false, true, false, Sequential),
+        "rw" | "readwrite" => (true, true, false, Sequential),
+        "trim" => (false, false, true, Sequential),
+        "trimwrite" => (false, true, true, Sequential),
+        "randread" => (true, false, false, Random),
+        "randwrite" => (false, true, false, Random),
+        "randrw" => (true, true, false, Random),
+        "randtrim" => (false, false, true, Random),
+        "randtrimwrite" => (false, true, true, Random),
         _ => return Err("is no direction that fio has".into()),
     };
-    match (kind.2, steps) {
-        (_, None) | (Sequential, Some("0")) | (Random, Some("1")) => Ok(kind),
+    let (reads, writes, trims, order) = kind;
+    match (order, steps) {
+        (_, None) | (Sequential, Some("0")) | (Random, Some("1")) => {
+            Ok(Directions { reads, writes, trims, order })
+        }
         (Sequential, Some(_)) => Err("rdsk leaves nothing out of a sequence".into()),
         (Random, Some(_)) => Err("rdsk draws the offset of each random request anew".into()),
     }
 }
 
-/// The sizes of reads and of writes.
-fn blocks(reader: &mut Reader<'_>) -> (Vec<BlockShare>, Vec<BlockShare>) {
-    type Sides = (Option<Vec<BlockShare>>, Option<Vec<BlockShare>>);
+/// The sizes of reads, of writes and of trims.
+fn blocks(reader: &mut Reader<'_>) -> [Vec<BlockShare>; 3] {
+    type Sides = [Option<Vec<BlockShare>>; 3];
     let of_each =
         |text: &str, share: &dyn Fn(&str) -> Result<Vec<BlockShare>, String>| -> Result<Sides, String> {
-            let (reads, writes) = by_direction(text)?;
-            Ok((reads.map(share).transpose()?, writes.map(share).transpose()?))
+            let [reads, writes, trims] = by_direction(text)?;
+            Ok([reads.map(share).transpose()?, writes.map(share).transpose()?, trims.map(share).transpose()?])
         };
-    let none: Sides = (None, None);
+    let none: Sides = [None, None, None];
     let fixed = reader.value("bs", |text, setting| {
         of_each(text, &|text| Ok(vec![BlockShare::fixed(bytes(text, setting.base)?)]))
     });
@@ -83,12 +109,9 @@ fn blocks(reader: &mut Reader<'_>) -> (Vec<BlockShare>, Vec<BlockShare>) {
     let splits = reader.value("bssplit", |text, setting| of_each(text, &|text| split(text, setting)));
     let in_turn = [splits, ranges, fixed].map(|sides| sides.unwrap_or(none.clone()));
     let default = || vec![BlockShare::fixed(DEFAULT_BYTES)];
-    let side =
-        |of: fn(&Sides) -> &Option<Vec<BlockShare>>| in_turn.iter().find_map(|sides| of(sides).clone());
-    let sides =
-        (side(|sides| &sides.0).unwrap_or_else(default), side(|sides| &sides.1).unwrap_or_else(default));
-    let is_empty = |shares: &[BlockShare]| shares.iter().any(|share| share.min_bytes == 0);
-    if is_empty(&sides.0) || is_empty(&sides.1) {
+    let side = |of: usize| in_turn.iter().find_map(|sides| sides[of].clone()).unwrap_or_else(default);
+    let sides = [side(0), side(1), side(2)];
+    if sides.iter().flatten().any(|share| share.min_bytes == 0) {
         reader.refuse_by(&["bssplit", "bsrange", "bs"], "a size of 0");
     }
     sides
@@ -188,9 +211,9 @@ fn zones(text: &str) -> Result<OffsetRule, String> {
 fn refuse_alignment(reader: &mut Reader<'_>, order: Order, sides: &[&Vec<BlockShare>]) {
     let smallest = sides.iter().flat_map(|side| side.iter()).map(|share| share.min_bytes).min();
     let aligned = reader.value("ba", |text, setting| {
-        let (reads, writes) = by_direction(text)?;
-        let both = [reads, writes].into_iter().flatten().map(|text| bytes(text, setting.base));
-        both.collect::<Result<Vec<_>, _>>()
+        let sides = by_direction(text)?;
+        let sizes = sides.into_iter().flatten().map(|text| bytes(text, setting.base));
+        sizes.collect::<Result<Vec<_>, _>>()
     });
     // In sequences fio aligns nothing either.
     if order == Order::Random && aligned.is_some_and(|all| all.iter().any(|one| Some(*one) != smallest)) {

@@ -157,7 +157,7 @@ fn the_target_is_the_one_that_the_file_names() {
 #[test]
 fn what_cannot_be_is_refused_by_its_line() {
     for (settings, expected) in [
-        ("rw=trim", "job.fio:2: rw=trim: rdsk discards nothing"),
+        ("rw=trim\ntrim_percentage=5", "job.fio:3: trim_percentage=5: rdsk does not check"),
         ("size=1m\nrw=randread:8", "job.fio:3: rw=randread:8: rdsk draws"),
         ("rw=write\nverify=md5", "job.fio:3: verify=md5: rdsk does not check"),
         ("ioengine=null\nnonsense=1", "job.fio:2: ioengine=null: this engine does no I/O of a disk"),
@@ -171,7 +171,7 @@ fn what_cannot_be_is_refused_by_its_line() {
         ("rw=read", "job.fio:1: [a]: needs a size"),
         ("filename=x:y", "several files of a job"),
         ("nrfiles=4", "several files of a job"),
-        ("rw=randrw\nsize=1m\nrate=1m", "reads and writes with a rate of their own"),
+        ("rw=randrw\nsize=1m\nrate=,1m", "one direction has a rate and the other has none"),
         ("rate=1m\nbsrange=4k-8k", "a rate of requests of several sizes"),
         ("rw=write\nsize=1m\nsync=1", "job.fio:4: sync=1: with O_SYNC"),
         ("rw=write\nfsync=1\nfdatasync=1", "job.fio:4: fdatasync=1: stands beside fsync"),
@@ -185,7 +185,7 @@ fn what_cannot_be_is_refused_by_its_line() {
         let why = refusal(settings);
         assert!(why.contains(expected), "{settings}: {why}");
     }
-    let all = refusal("rw=trim\nverify_only\nzonemode=zbd\n[b]\nrw=trim");
+    let all = refusal("ioengine=libaio\nss=bw\nverify_only\nzonemode=zbd\n[b]\nss=bw");
     assert_eq!(all.lines().count(), 4, "all of them at once: {all}");
     let global = parse("[global]\nprofile=x\n[a]\n[b]").unwrap_err().to_string();
     assert_eq!(global.lines().count(), 1, "once for all jobs: {global}");
@@ -193,9 +193,42 @@ fn what_cannot_be_is_refused_by_its_line() {
 }
 
 #[test]
+fn reads_and_writes_of_a_rate_each_are_two_jobs() {
+    let text = "[mix]\nrw=randrw\nsize=12m\nbs=4k,8k\nfsync=4\nnorandommap\nrate_iops=100,25\nrate_process=poisson\nnumjobs=2\n";
+    let load = load_on(text, FioTarget::Directory);
+    let [reads, writes] = &load.phases[0][..] else { panic!("{:?}", load.phases) };
+    assert_eq!((reads.name.as_str(), writes.name.as_str()), ("mix-reads", "mix-writes"));
+    let rate = |per_s| Some(Rate { per_s, arrivals: Arrivals::Poisson });
+    assert_eq!((reads.rate, writes.rate, reads.streams), (rate(100.0), rate(25.0), 2), "of each clone");
+    assert!(
+        reads.writes.is_none() && writes.reads.is_none() && reads.flush.is_none() && writes.flush.is_some()
+    );
+    // 400 KiB of reads per second and 200 KiB of writes.
+    assert_eq!((reads.max_bytes, writes.max_bytes), (Some(8 << 20), Some(4 << 20)));
+    let by_bytes = load_on("[m]\nrw=rw\nsize=8m\nrate=1m,512k\nbs=64k\n", FioTarget::Directory);
+    let per_s: Vec<f64> = by_bytes.phases[0].iter().map(|job| job.rate.unwrap().per_s).collect();
+    assert_eq!(per_s, [16.0, 8.0]);
+}
+
+#[test]
+fn trims_are_understood_with_their_sizes() {
+    let only = |settings: &str| {
+        let load = load_on(&format!("[a]\nsize=8m\n{settings}\n"), FioTarget::Directory);
+        load.phases[0][0].clone()
+    };
+    let trims = only("rw=randtrim\nbs=4k,8k,16k\nnorandommap");
+    assert_eq!((trims.reads, trims.writes, trims.trim_percent), (None, None, 100));
+    let of_trims = trims.trims.unwrap();
+    assert_eq!((of_trims.min_bytes(), of_trims.offsets), (16 << 10, OffsetRule::Uniform));
+    let both = only("rw=trimwrite\nbs=64k");
+    assert!(both.trims_before_writes && both.trims.is_none() && both.reads.is_none());
+    assert_eq!(both.writes.unwrap().offsets, OffsetRule::Sequential);
+}
+
+#[test]
 fn the_listing_is_read_as_the_same_load() {
     let text = "[global]\nsize=8m\ngroup_reporting\nbs=4k\n[seq write]\nrw=write\nfsync=32\n[mix \"q\"]\nstonewall\nrw=randrw\nrwmixread=70\n\
-                numjobs=3\nthinktime=1ms\n[z]\nrw=randread\nrandom_distribution=zoned:60/10:40/90\nbssplit=4k/60:64k/40\nruntime=3\ntime_based\n\
+                numjobs=3\nthinktime=1ms\n[t]\nrw=randtrimwrite\n[u]\nrw=trim\nbs=64k\n[z]\nrw=randread\nrandom_distribution=zoned:60/10:40/90\nbssplit=4k/60:64k/40\nruntime=3\ntime_based\n\
                 ioengine=io_uring\niodepth=8\ndirect=1\n[p]\nrate_iops=100\noffset=4k\n";
     let load = load_on(text, FioTarget::Directory);
     let toml = load.to_toml().unwrap();

@@ -89,14 +89,15 @@ pub(super) fn decimal(text: &str) -> Result<f64, String> {
     parsed.ok_or_else(|| format!("{} is no number", text.trim()))
 }
 
-/// The values for reads and for writes of `READS`, `READS,WRITES` or `,WRITES`; one value is that of both.
-pub(super) fn by_direction(text: &str) -> Result<(Option<&str>, Option<&str>), String> {
+/// The values for reads, for writes and for trims of `READS`, `READS,WRITES`, `,WRITES` or `,,TRIMS`; one value is that of all, and that of
+/// writes also that of trims.
+pub(super) fn by_direction(text: &str) -> Result<[Option<&str>; 3], String> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let some = |part: &&'_ str| !part.is_empty();
     match parts.as_slice() {
-        [both] => Ok((Some(both), Some(both))),
-        // The third is for trims.
-        &[reads, writes] | &[reads, writes, _] => Ok((Some(reads).filter(some), Some(writes).filter(some))),
+        [each] => Ok([Some(each); 3]),
+        &[reads, writes] => Ok([reads, writes, writes].map(|part| Some(part).filter(some))),
+        &[reads, writes, trims] => Ok([reads, writes, trims].map(|part| Some(part).filter(some))),
         _ => Err(format!("{text} has more values than reads, writes and trims")),
     }
 }
@@ -203,9 +204,9 @@ mod tests {
 
     #[test]
     fn values_stand_for_reads_and_writes() {
-        assert_eq!(by_direction("4k"), Ok((Some("4k"), Some("4k"))));
-        assert_eq!(by_direction("4k, 8k"), Ok((Some("4k"), Some("8k"))));
-        assert_eq!(by_direction(",8k,1m"), Ok((None, Some("8k"))));
+        assert_eq!(by_direction("4k"), Ok([Some("4k"); 3]));
+        assert_eq!(by_direction("4k, 8k"), Ok([Some("4k"), Some("8k"), Some("8k")]));
+        assert_eq!(by_direction(",8k,1m"), Ok([None, Some("8k"), Some("1m")]));
         assert!(by_direction("1,2,3,4").is_err());
         assert_eq!(range("16k-4k", KbBase::K1024), Ok((4096, 16_384)));
         assert_eq!(range("1k:2k", KbBase::K1000), Ok((1000, 2000)));

@@ -18,6 +18,8 @@ use rdsk_units::{Bytes, Nanos, count, grouped};
 const CURVE_WIDTH: usize = 24;
 /// From this size on, what requests move matters more than how many there are.
 const LARGE_BYTES: f64 = 65_536.0;
+/// A rate below this would be shown as none.
+const LEAST_SHOWN_PER_S: f64 = 0.01;
 /// Jobs that a sentence names.
 const MAX_JOBS: usize = 4;
 /// A curve of fewer points shows nothing.
@@ -54,7 +56,10 @@ pub(crate) fn sentence(analysis: &Analysis<'_>) -> Option<String> {
             format!("{}/s {word}{p99}", count(kind.ops as f64 / seconds))
         };
         let kinds: Vec<String> = job.kinds().map(kind).collect();
-        format!("{}: {}", job.name, kinds.join(", "))
+        match kinds.is_empty() {
+            true => format!("{}: no request completed", job.name),
+            false => format!("{}: {}", job.name, kinds.join(", ")),
+        }
     };
     let jobs = cells::of(analysis, Experiment::Load).flat_map(|cell| &cell.result.jobs).map(of_job);
     let jobs: Vec<String> = jobs.take(MAX_JOBS).collect();
@@ -145,9 +150,15 @@ fn draw_cell(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
     for (job, result) in cell.workload.jobs.iter().zip(&cell.result.jobs) {
         rows.extend(rows_of(job, result));
     }
-    page.table(&heads, &rows);
+    if !rows.is_empty() {
+        page.table(&heads, &rows);
+    }
     for (job, result) in cell.workload.jobs.iter().zip(&cell.result.jobs) {
         page.sentence(Tone::Plain, format!("  {}: ", job.name), asked(job));
+        if result.kinds().next().is_none() {
+            page.sentence(Tone::Warning, "    ", nothing_completed(job, result));
+            continue;
+        }
         let texts = [kept_up(job, result), course(result), by_time(result)];
         for text in texts.into_iter().flatten() {
             page.sentence(Tone::Plain, "    ", text);
@@ -163,7 +174,7 @@ fn draw_verdict(page: &mut Page, cell: &CellRecord) {
     }
 }
 
-/// The reads, writes and flushes of a job.
+/// The reads, writes, trims and flushes of a job.
 fn rows_of(job: &LoadJob, result: &JobResult) -> Vec<Vec<String>> {
     let seconds = (result.elapsed_ns.max(1) as f64) / 1e9;
     let row = |(word, kind): (&'static str, &KindResult)| {
@@ -185,16 +196,36 @@ fn rows_of(job: &LoadJob, result: &JobResult) -> Vec<Vec<String>> {
     result.kinds().map(row).collect()
 }
 
+/// That a job has no figures, and what gives some.
+fn nothing_completed(job: &LoadJob, result: &JobResult) -> String {
+    let ran = Nanos(result.elapsed_ns);
+    let gap = job.offered_per_s().map(|per_s| 1.0 / per_s).filter(|gap| gap * 1e9 > result.elapsed_ns as f64);
+    match gap {
+        Some(seconds) => format!(
+            "no request completed in {ran}: at this rate one arrives every {}; a higher rate or a longer --budget has some",
+            words::mean_nanos(seconds * 1e9)
+        ),
+        None => format!("no request completed in {ran}"),
+    }
+}
+
 /// What was asked of a job, in words.
 fn asked(job: &LoadJob) -> String {
     let mut parts = Vec::new();
-    if job.reads.is_some() && job.writes.is_some() {
-        parts.push(format!("{}% reads", job.read_percent));
+    if (1..100).contains(&job.trim_percent) {
+        parts.push(format!("{}% trims", job.trim_percent));
     }
-    for (word, requests) in [("reads", &job.reads), ("writes", &job.writes)] {
+    if job.reads.is_some() && job.writes.is_some() {
+        let rest = if job.trims.is_some() { " of the rest" } else { "" };
+        parts.push(format!("{}% reads{rest}", job.read_percent));
+    }
+    for (word, requests) in [("reads", &job.reads), ("writes", &job.writes), ("trims", &job.trims)] {
         if let Some(requests) = requests {
             parts.push(format!("{word} {} {}", rule(&requests.offsets), sizes(requests)));
         }
+    }
+    if job.trims_before_writes {
+        parts.push("each write after a trim of its blocks".into());
     }
     parts.push(job.path.to_string());
     if job.dsync {
@@ -222,6 +253,9 @@ fn asked(job: &LoadJob) -> String {
         parts.push("into newly allocated space".into());
     }
     parts.push(match job.offered_per_s() {
+        Some(per_s) if per_s < LEAST_SHOWN_PER_S => {
+            format!("open loop, one request in {}, {}", words::mean_nanos(1e9 / per_s), arrivals(job))
+        }
         Some(per_s) => format!("open loop, {}/s, {}", count(per_s), arrivals(job)),
         None => "closed loop".into(),
     });

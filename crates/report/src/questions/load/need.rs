@@ -46,11 +46,15 @@ fn answer(judged: &Judged<'_>) -> String {
     let name = match judged.threshold.statistic {
         Statistic::ShareOver => {
             let over = judged.threshold.over_ns.map_or(String::new(), |ns| Nanos(ns).to_string());
-            format!("share of {} above {over}", subject(judged, *of))
+            format!("share of {} above {over}{}", subject(judged, *of), period(judged.threshold))
+        }
+        Statistic::TimeOver => {
+            let over = judged.threshold.over_ns.map_or(String::new(), |ns| Nanos(ns).to_string());
+            format!("sum of the {} above {over}{}", subject(judged, *of), period(judged.threshold))
         }
         Statistic::OpsPerS => format!("{} per second", subject(judged, *of)),
         Statistic::LowestBytesPerS => {
-            format!("bandwidth of {} in the worst tenth of the time", subject(judged, *of))
+            format!("bandwidth of {} in the worst {}", subject(judged, *of), shortest(judged))
         }
         Statistic::BytesPerS => format!("bandwidth of {}", subject(judged, *of)),
         Statistic::Max => format!("longest of the {}", subject(judged, *of)),
@@ -85,6 +89,16 @@ fn answer(judged: &Judged<'_>) -> String {
     text
 }
 
+/// How often a threshold holds.
+fn period(threshold: &Threshold) -> String {
+    threshold.each_ns.map_or(String::new(), |ns| format!(" in each {}", Nanos(ns)))
+}
+
+/// What the lowest bandwidth is of.
+fn shortest(judged: &Judged<'_>) -> &'static str {
+    if judged.is_by_second { "second" } else { "tenth of the time" }
+}
+
 fn subject(judged: &Judged<'_>, of: Subject) -> String {
     match (of, judged.job.and_then(|job| job.flush)) {
         (Subject::Flushes, Some(flush)) => format!("{} calls", flush.call),
@@ -107,9 +121,12 @@ fn amount(statistic: Statistic, value: f64) -> String {
         Statistic::OpsPerS => format!("{}/s", count(value)),
         Statistic::BytesPerS | Statistic::LowestBytesPerS => words::rate(value),
         Statistic::ShareOver => percent(value),
-        Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 | Statistic::Max => {
-            words::mean_nanos(value)
-        }
+        Statistic::Mean
+        | Statistic::P50
+        | Statistic::P99
+        | Statistic::P999
+        | Statistic::Max
+        | Statistic::TimeOver => words::mean_nanos(value),
     }
 }
 
