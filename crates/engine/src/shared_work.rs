@@ -11,6 +11,7 @@ use crate::sync::{self, answer};
 use crate::watchdog::SHORT_NS;
 use crate::work::{StreamEnd, Work};
 use rdsk_model::Op;
+use rdsk_sys::usage::thread_wait_ns;
 use std::collections::VecDeque;
 use std::io;
 
@@ -43,6 +44,14 @@ impl<'a> SharedWork<'a> {
         let requests = requests.map(|source| (source, JobRun::default()));
         let (left, offsets) = (work.spec.full_ops, work.spec.offsets);
         Self { work, requests, begin_ns, left, offsets, end: None, buffers }
+    }
+
+    /// Takes back the buffer of a thread that ends, and adds for how long it waited for a processor since a reading of that time.
+    pub(crate) fn part_with(&mut self, buffer: &'a mut [u8], waited_before: Option<u64>) {
+        self.buffers.push_back(buffer);
+        let waited = thread_wait_ns().zip(waited_before).map(|(after, before)| after.saturating_sub(before));
+        let sum = self.work.outcome.processor_wait_ns;
+        self.work.outcome.processor_wait_ns = waited.map(|more| sum.unwrap_or(0) + more);
     }
 
     /// The next buffer in turn for the one that a thread has.

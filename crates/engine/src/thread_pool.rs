@@ -106,6 +106,15 @@ impl<'a> ThreadPool<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes back what a thread has drawn and cannot issue any more.
+    fn give_up(&self, request: Request) -> MutexGuard<'_, PoolState<'a>> {
+        let mut state = self.lock();
+        if let PoolState::Running(shared) = &mut *state {
+            shared.give_up(request);
+        }
+        state
+    }
+
     /// One thread from start to end. It locks once per I/O, to report the last one and take the next.
     fn work(&self, spec: StreamSpec<'_>, mut own: OwnBuffers<'a>, number: u32) {
         let waiting = |state: &mut PoolState<'a>| matches!(state, PoolState::Waiting);
@@ -123,14 +132,9 @@ impl<'a> ThreadPool<'a> {
         loop {
             let PoolState::Running(shared) = &mut *state else { return };
             let Some(request) = shared.draw(last_ns) else {
-                shared.buffers.push_back(own.other);
                 shared.work.outcome.cache_probe.add(cache_probe);
                 shared.work.outcome.interrupted_calls += interrupted_calls;
-                let waited =
-                    thread_wait_ns().zip(waited_before).map(|(after, before)| after.saturating_sub(before));
-                let sum = shared.work.outcome.processor_wait_ns;
-                shared.work.outcome.processor_wait_ns = waited.map(|more| sum.unwrap_or(0) + more);
-                return;
+                return shared.part_with(own.other, waited_before);
             };
             let Request { op, offset_bytes: offset, .. } = request;
             let len = usize::try_from(request.bytes).unwrap_or(usize::MAX);
@@ -143,10 +147,7 @@ impl<'a> ThreadPool<'a> {
             drop(state);
             let is_halted = || barrier.is_halted();
             if due_ns.is_some_and(|due_ns| due_ns > last_ns && !sleep_until(due_ns, is_halted)) {
-                state = self.lock();
-                if let PoolState::Running(shared) = &mut *state {
-                    shared.give_up(request);
-                }
+                state = self.give_up(request);
                 continue;
             }
             let block = &mut own.of(op)[..len];
@@ -159,17 +160,11 @@ impl<'a> ThreadPool<'a> {
             let new_places = spec.touch(offset, len);
             let mut begin_ns = now_ns();
             if write {
-                if spec.open.guard.is_due(begin_ns) {
-                    if !spec.open.judge(begin_ns, allowed_ns) {
-                        state = self.lock();
-                        if let PoolState::Running(shared) = &mut *state {
-                            shared.give_up(request);
-                        }
-                        continue;
-                    }
-                    begin_ns = now_ns();
-                }
-                allowed_ns = begin_ns;
+                let Some(at_ns) = may_write(&spec, begin_ns, allowed_ns) else {
+                    state = self.give_up(request);
+                    continue;
+                };
+                (begin_ns, allowed_ns) = (at_ns, at_ns);
             }
             if request.trim.is_some() {
                 let result = load::discard(&spec, offset, request.bytes);
@@ -194,6 +189,15 @@ impl<'a> ThreadPool<'a> {
             }
         }
     }
+}
+
+/// When a thread may write what is ready at a time, if its last write might be made at another: at once, or when the claim has been judged
+/// again; `None` if it is refused.
+fn may_write(spec: &StreamSpec<'_>, now: u64, allowed_ns: u64) -> Option<u64> {
+    if !spec.open.guard.is_due(now) {
+        return Some(now);
+    }
+    spec.open.judge(now, allowed_ns).then(now_ns)
 }
 
 /// The buffers that one thread has.

@@ -89,12 +89,7 @@ impl JobWords {
             Some(Requests { blocks, offsets })
         };
         let (reads, writes) = (side(read_order, read_blocks), side(write_order, write_blocks));
-        if self.trims.is_some_and(|percent| percent > 100) {
-            return Err(value("trims", "is a percentage of trims from 0 to 100"));
-        }
-        if self.trims.is_some() && (is_trim || before_writes) {
-            return Err(value("trims", "is a share beside reads and writes, and this kind has its trims"));
-        }
+        self.check_shares(reads.is_some() && writes.is_some(), is_trim || before_writes)?;
         let trim_percent = if is_trim { 100 } else { self.trims.unwrap_or(0) };
         // Trims go where writes go, in the same sizes.
         let trims = (trim_percent > 0).then(|| writes.clone().or_else(|| reads.clone())).flatten();
@@ -103,12 +98,6 @@ impl JobWords {
             (None, _) => 0,
             (Some(_), Some(_)) => self.mix.unwrap_or(50),
         };
-        if self.mix.is_some_and(|mix| mix > 100) {
-            return Err(value("mix", "is a percentage of reads from 0 to 100"));
-        }
-        if self.mix.is_some() && (reads.is_none() || writes.is_none()) {
-            return Err(value("mix", "needs reads and writes, such as rw = \"randrw\""));
-        }
         let streams = self.streams.unwrap_or(1);
         let rate = self.rate(streams)?;
         let job = LoadJob {
@@ -148,6 +137,23 @@ impl JobWords {
         };
         job.check().map_err(|why| LoadError::Job { job: name, why })?;
         Ok(job.without_empty_side())
+    }
+
+    /// Whether the shares of reads and of trims fit the kind of a job.
+    fn check_shares(&self, is_mix: bool, has_trims: bool) -> Result<(), LoadError> {
+        if self.trims.is_some_and(|percent| percent > 100) {
+            return Err(value("trims", "is a percentage of trims from 0 to 100"));
+        }
+        if self.trims.is_some() && has_trims {
+            return Err(value("trims", "is a share beside reads and writes, and this kind has its trims"));
+        }
+        if self.mix.is_some_and(|mix| mix > 100) {
+            return Err(value("mix", "is a percentage of reads from 0 to 100"));
+        }
+        if self.mix.is_some() && !is_mix {
+            return Err(value("mix", "needs reads and writes, such as rw = \"randrw\""));
+        }
+        Ok(())
     }
 
     fn flush(&self) -> Result<Option<Flush>, LoadError> {
