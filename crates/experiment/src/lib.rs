@@ -15,6 +15,7 @@ mod execute;
 mod experiments;
 mod load_search;
 mod load_totals;
+mod lockstep;
 mod planner;
 mod question;
 mod request;
@@ -27,7 +28,7 @@ mod stopping;
 mod sustained;
 
 pub use copy::{CommandCounts, CommandPlaces, Copies, CopiesEnd, Leftovers, WaitFor, Watching};
-pub use execute::{concluded, execute, failed_record, plan_only};
+pub use execute::{concluded, execute, execute_with, failed_record, plan_only};
 pub use experiments::IN_RUN;
 pub use planner::{PlanError, max_streams, plan};
 pub use request::{BudgetSource, EvidenceChoice, LoadRuns, PlanOptions, PositionOrder, Positions, Request};

@@ -21,6 +21,7 @@ pub mod plan;
 pub mod problem;
 pub mod processor;
 pub mod promise;
+pub mod ranks;
 pub mod record;
 pub mod result;
 pub mod stalled;
@@ -54,6 +55,7 @@ pub use plan::{Cell, Endurance, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, U
 pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
 pub use promise::Promise;
+pub use ranks::{ClockOffset, Peers, RankRun, RankVisit, SharedTurn};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};
 pub use result::{
     AfterIdle, CellResult, ColdCheck, CpuTime, FirstAccess, IoError, Issuing, Overlap, OwnGap, PointRun,

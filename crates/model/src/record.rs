@@ -8,6 +8,7 @@ use crate::finding::Finding;
 use crate::need::Need;
 use crate::problem::Problem;
 use crate::promise::Promise;
+use crate::ranks::RankRun;
 use crate::target::Target;
 use crate::workload_words::words;
 use serde::{Deserialize, Serialize};
@@ -148,6 +149,9 @@ pub struct Record {
     /// What `rdsk load` holds while it looks for the highest rate; `None` where it was given a rate or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Promise>,
+    /// The ranks of a run of several processes: all of them, or the one whose part this is. None for a run of a single process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankRun>,
     /// The findings.
     pub findings: Vec<Finding>,
     /// What the tool has to say about the run as a whole: a fallback, a shortened pass, an orphan removed.
