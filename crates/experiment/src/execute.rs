@@ -13,7 +13,9 @@ use crate::run_state::RunOutcome;
 use crate::runner::Runner;
 use crate::sustained::{self, Time};
 use rdsk_engine::{Engine, rough_read_rate};
-use rdsk_model::{Clock, Event, Peers, Plan, Problem, ProblemKind, Promise, Record, SCHEMA, Status, Target, Watch};
+use rdsk_model::{
+    Clock, Event, Peers, Plan, Problem, ProblemKind, Promise, Record, SCHEMA, Status, Target, Watch,
+};
 use rdsk_targets::{arrays_at_end, test_files_left};
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -39,7 +41,7 @@ pub fn execute_with(request: &Request, watch: &mut dyn Watch, mut peers: Option<
     if let Err(problem) = measure(request, watch, &mut peers, began, &mut record, &mut planned_ns) {
         // The others wait for the plan of this rank.
         if let Some(peers) = peers {
-            let _ = peers.begin(&[]);
+            let _ = peers.begin(Err(&problem));
         }
         fail(&mut record, problem);
     }
@@ -160,7 +162,7 @@ fn measure(
     resumed.leave_out(&mut plan);
     let mut peers = peers.take();
     if let Some(peers) = &mut peers {
-        peers.begin(&plan.cells.iter().map(|cell| cell.id.as_str()).collect::<Vec<_>>())?;
+        peers.begin(Ok(&plan.cells.iter().map(|cell| cell.id.as_str()).collect::<Vec<_>>()))?;
     }
     watch.event(&Event::Planned { record });
     let Backend { engine, clock, observer, .. } = &mut backend;

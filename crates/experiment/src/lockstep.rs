@@ -146,7 +146,7 @@ mod tests {
     struct Calls(Vec<String>);
 
     impl Peers for Calls {
-        fn begin(&mut self, _: &[&str]) -> Result<(), rdsk_model::Problem> {
+        fn begin(&mut self, _: Result<&[&str], &rdsk_model::Problem>) -> Result<(), rdsk_model::Problem> {
             Ok(())
         }
         fn turn(&mut self, mine: Option<SharedTurn>, _: bool) -> Option<SharedTurn> {

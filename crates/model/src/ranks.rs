@@ -84,11 +84,11 @@ pub struct SharedTurn {
 
 /// The other ranks, as measuring code sees them. Every rank makes the same calls in the same order; each waits for all.
 pub trait Peers {
-    /// Before the first turn: compares the plans and measures the clocks.
+    /// Before the first turn: compares the plans, given by the ids of their tests, and measures the clocks. A rank that has none says why.
     ///
     /// # Errors
     /// When the plans differ, or a rank is gone.
-    fn begin(&mut self, cells: &[&str]) -> Result<(), Problem>;
+    fn begin(&mut self, plan: Result<&[&str], &Problem>) -> Result<(), Problem>;
     /// The next turn, that of rank 0; `None` ends the run on all. `is_well` is whether this rank can go on: if one cannot, none does.
     fn turn(&mut self, mine: Option<SharedTurn>, is_well: bool) -> Option<SharedTurn>;
     /// Waits until all ranks have prepared their turn, so that none counts what another one does before; false where one could not.

@@ -89,13 +89,16 @@ fn least(one: Reason, other: Reason) -> Reason {
 }
 
 impl Peers for Lockstep<'_> {
-    fn begin(&mut self, cells: &[&str]) -> Result<(), Problem> {
+    fn begin(&mut self, plan: Result<&[&str], &Problem>) -> Result<(), Problem> {
         let said = self.with(|me| {
-            let plan: Vec<String> = broadcast(me.ranks, cells.iter().map(|&id| id.to_owned()).collect())?;
-            let reason = if cells.is_empty() {
-                Some("it could not begin")
-            } else {
-                (plan != cells).then_some("it plans other tests than rank 0")
+            let mine = plan.unwrap_or_default();
+            let first: Vec<String> = broadcast(me.ranks, mine.iter().map(|&id| id.to_owned()).collect())?;
+            let reason = match plan {
+                Err(problem) => Some(problem.message.as_str()),
+                // A rank that has no plan says so itself.
+                Ok(cells) => {
+                    (!first.is_empty() && first != cells).then_some("it plans other tests than rank 0")
+                }
             };
             let mine = reason.map(|reason| (me.ranks.rank(), reason.to_owned()));
             let reason = broadcast(me.ranks, from_all(me.ranks, mine, least)?)?;
@@ -111,7 +114,7 @@ impl Peers for Lockstep<'_> {
                 ProblemKind::Refused,
                 "rank-differs",
                 format!("rank {rank} of {}: {reason}", self.ranks.size()),
-                "all ranks need the target, with the same kind and size; its own message says what is wrong there",
+                "every rank needs the same targets under the same names",
             ),
             None => self.lost.as_ref().map_or_else(|| RanksError::Gone(0).problem(), RanksError::problem),
         };

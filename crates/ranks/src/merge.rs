@@ -172,7 +172,13 @@ fn how_ended(ranks: &[RankRun]) -> Option<(Status, Problem)> {
         let hint = "mpirun says why; what all ranks measured until then is in the result";
         return Some((Status::Failed, Problem::new(ProblemKind::Io, "rank-gone", message, hint)));
     }
-    let failed = ranks.iter().find(|rank| rank.status == Some(Status::Failed));
+    // Ranks that ended since another one did say so.
+    let is_cause = |rank: &&RankRun| {
+        let code = rank.error.as_ref().map(|error| error.code.as_str());
+        !matches!(code, Some("rank-differs" | "rank-failed" | "rank-gone"))
+    };
+    let failed: Vec<&RankRun> = ranks.iter().filter(|rank| rank.status == Some(Status::Failed)).collect();
+    let failed = failed.iter().find(|rank| is_cause(rank)).or(failed.first());
     if let Some(RankRun { rank, host, error, .. }) = failed {
         let why = error.as_ref().map_or("it failed", |error| error.message.as_str());
         let kind = error.as_ref().map_or(ProblemKind::Io, |error| error.kind);

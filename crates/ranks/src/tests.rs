@@ -5,8 +5,8 @@ use crate::{
     slow_rank, summary,
 };
 use rdsk_model::{
-    CellRecord, CellResult, Clock, ClockOffset, Evidence, Experiment, Latency, Peers, RankRun, RankVisit,
-    Record, SharedTurn, Status, StopFlag, Workload,
+    CellRecord, CellResult, Clock, ClockOffset, Evidence, Experiment, Latency, Peers, Problem, ProblemKind,
+    RankRun, RankVisit, Record, SharedTurn, Status, StopFlag, Workload,
 };
 use rdsk_stats::Histogram;
 use rdsk_stats::rng::SplitMix64;
@@ -49,7 +49,7 @@ fn all_agree_on_one_start_whatever_their_clocks_say() {
     let off_ns = [0, HOUR_NS, 3_000_000, -HOUR_NS, -17, 5];
     let found = on_ranks(&off_ns, |rank, clock| {
         let mut peers = Lockstep::new(rank, clock, Myself::default());
-        peers.begin(&["load/1"]).unwrap();
+        peers.begin(Ok(&["load/1"])).unwrap();
         assert!(peers.prepared(true));
         let agreed_ns = peers.start(true).unwrap();
         peers.done(Some(RankVisit { start_ns: agreed_ns, ..RankVisit::default() }));
@@ -73,10 +73,11 @@ fn all_agree_on_one_start_whatever_their_clocks_say() {
 fn a_rank_that_cannot_go_on_ends_the_run_on_all() {
     let off_ns = [0; 5];
     let begun = on_ranks(&off_ns, |rank, clock| {
-        let cells: &[&str] = if rank.rank() == 3 { &[] } else { &["a"] };
-        Lockstep::new(rank, clock, Myself::default()).begin(cells).unwrap_err().message
+        let problem = Problem::new(ProblemKind::Refused, "lost", "no such file", "");
+        let plan: Result<&[&str], _> = if rank.rank() == 3 { Err(&problem) } else { Ok(&["a"]) };
+        Lockstep::new(rank, clock, Myself::default()).begin(plan).unwrap_err().message
     });
-    assert!(begun.iter().all(|why| why == "rank 3 of 5: it could not begin"), "{begun:?}");
+    assert!(begun.iter().all(|why| why == "rank 3 of 5: no such file"), "{begun:?}");
     let turn = SharedTurn { position: 0, round: 0, run_ns: 1, most_ns: 2 };
     let turns = on_ranks(&off_ns, |rank, clock| {
         let mut peers = Lockstep::new(rank, clock, Myself::default());
@@ -120,7 +121,7 @@ fn the_messages_of_a_run_grow_with_the_ranks_and_no_faster() {
         // Three barriers, eight round trips with their result, and the start.
         assert_eq!(sent(size, gate).messages, others * (3 * 2 + 2 * 8 + 1 + 2));
         // The plan, whether it is the same, and 32 round trips.
-        let begin = |peers: &mut Lockstep<'_>| peers.begin(&["load/1"]).unwrap();
+        let begin = |peers: &mut Lockstep<'_>| peers.begin(Ok(&["load/1"])).unwrap();
         assert_eq!(sent(size, begin).messages, others * (1 + 2 + 2 * 32 + 1));
     }
 }
