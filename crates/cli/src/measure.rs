@@ -203,7 +203,8 @@ fn page(record: &Record, asked: &Measurement, shown_again: Option<&str>) -> Stri
     let further = shown_again.map_or(Further::Nowhere, Further::By);
     let analysis = rdsk_analysis::Analysis::of(record);
     match asked.detail {
-        _ if asked.command != "run" => rdsk_report::topic(&analysis, further, style),
+        // One screen has no room for ranks.
+        _ if asked.command != "run" || !record.ranks.is_empty() => rdsk_report::topic(&analysis, further, style),
         Detail::Short => rdsk_report::short(&analysis, further, style),
         Detail::Full => rdsk_report::text(&analysis, style),
     }
