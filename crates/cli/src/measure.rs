@@ -204,7 +204,9 @@ fn page(record: &Record, asked: &Measurement, shown_again: Option<&str>) -> Stri
     let analysis = rdsk_analysis::Analysis::of(record);
     match asked.detail {
         // One screen has no room for ranks.
-        _ if asked.command != "run" || !record.ranks.is_empty() => rdsk_report::topic(&analysis, further, style),
+        _ if asked.command != "run" || !record.ranks.is_empty() => {
+            rdsk_report::topic(&analysis, further, style)
+        }
         Detail::Short => rdsk_report::short(&analysis, further, style),
         Detail::Full => rdsk_report::text(&analysis, style),
     }

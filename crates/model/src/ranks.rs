@@ -65,6 +65,10 @@ pub struct RankRun {
     pub clock_before: Option<ClockOffset>,
     /// Its clock after the last one.
     pub clock_after: Option<ClockOffset>,
+    /// Messages that it had sent to other ranks when its part ended, before the parts were collected; 0 for one that is not over.
+    pub sent_messages: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
     /// Its turns, in their order.
     pub visits: Vec<RankVisit>,
 }

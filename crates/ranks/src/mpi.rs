@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// How long a wait spins: longer than a round trip in a rack. A rank that waits for I/O of another must not take its processor.
 const SPIN: Duration = Duration::from_micros(200);
+/// The same while clocks are compared, where a pause would be taken for a way.
+const CLOCK_SPIN: Duration = Duration::from_millis(5);
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// This process as a rank of MPI's world.
@@ -59,6 +61,7 @@ impl Ranks for Mpi {
     fn receive(&self, from: u32, tag: Tag) -> Result<Vec<u8>, RanksError> {
         let world = SimpleCommunicator::world();
         let process = world.process_at_rank(Self::number(from)?);
+        let spin = if tag == Tag::Clock { CLOCK_SPIN } else { SPIN };
         let began = Instant::now();
         loop {
             if let Some(message) = process.immediate_matched_probe_with_tag(tag as i32) {
@@ -67,7 +70,7 @@ impl Ranks for Mpi {
             if self.stop.is_raised() {
                 return Err(RanksError::Interrupted(from));
             }
-            if began.elapsed() > SPIN {
+            if began.elapsed() > spin {
                 std::thread::sleep(PAUSE);
             } else {
                 std::thread::yield_now();

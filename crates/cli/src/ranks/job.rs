@@ -2,7 +2,7 @@
 //! result of all.
 
 use super::parts::Parts;
-use super::share::{check, share};
+use super::share::{check, check_sizes, share};
 use crate::cli_args::JsonPlace;
 use crate::exchange::Outputs;
 use crate::history::{self, Keeper, Place};
@@ -16,7 +16,7 @@ use rdsk_experiment::{Request, execute_with, failed_record};
 use rdsk_model::{
     CellRecord, Event, Peers as _, Problem, ProblemKind, RankRun, Record, Status, StopFlag, Watch,
 };
-use rdsk_ranks::{Lockstep, Merge, Mpi, Myself, Ranks as _, RanksError, broadcast, send_document};
+use rdsk_ranks::{Lockstep, Merge, Mpi, Myself, Ranks as _, RanksError, broadcast, from_all, send_document};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,8 +94,22 @@ fn as_rank(asked: &Measurement, command: &[String], mpi: &Mpi, stop: &StopFlag) 
         ..RankRun::default()
     });
     let shared = share(&mut request, mpi.rank(), mpi.size(), seed);
+    // A rank that has no file says why itself.
+    let mine = shared.as_ref().ok().map(|&size| (size, size));
+    let sizes = broadcast(mpi, from_all(mpi, mine, both)?)?;
+    let shared = shared.and_then(|_| sizes.map_or(Ok(()), |(least, most)| check_sizes(least, most)));
     let ready = shared.and_then(|()| directory.as_deref().map(Parts::create).transpose());
     Rank { asked: &asked, request: &request, json: json.as_ref(), mpi, myself }.run(ready, stop)
+}
+
+/// The least and the most of two ranges of sizes.
+type Sizes = Option<(Option<u64>, Option<u64>)>;
+
+fn both(one: Sizes, other: Sizes) -> Sizes {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        _ => one.or(other),
+    }
 }
 
 /// What tells this boot of this kernel from others; empty where the kernel does not say.
@@ -184,7 +198,10 @@ impl Rank<'_> {
             Some(device) => format!("{} on {}", target.name, device.name),
             None => target.name.clone(),
         };
+        let sent = self.mpi.traffic();
         RankRun {
+            sent_messages: sent.messages,
+            sent_bytes: sent.bytes,
             status: Some(record.status),
             error: record.error.clone(),
             targets: record.targets.iter().map(target).collect(),

@@ -44,11 +44,11 @@ pub(super) fn check(asked: &Measurement) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Makes a request that of one rank of several.
+/// Makes a request that of one rank of several, and gives the size of the file of which each rank writes a part.
 ///
 /// # Errors
 /// Where its targets cannot be shared.
-pub(super) fn share(request: &mut Request, rank: u32, ranks: u32, seed: u64) -> Result<(), Problem> {
+pub(super) fn share(request: &mut Request, rank: u32, ranks: u32, seed: u64) -> Result<Option<u64>, Problem> {
     request.options.is_rank = true;
     // The first rank of a host counts for all of its ranks; to BPF programs, the others are other programs.
     request.options.evidence = EvidenceChoice::Sysfs;
@@ -78,8 +78,23 @@ pub(super) fn share(request: &mut Request, rank: u32, ranks: u32, seed: u64) -> 
             return Err(refused("writing to several files", "name one file, or directories"));
         }
         take_part(request, examined.target.size_bytes, rank, ranks)?;
+        return Ok(Some(examined.target.size_bytes));
     }
-    Ok(())
+    Ok(None)
+}
+
+/// Refuses to write parts of a file that has another size on another rank: it may be the same file, whose size is not known everywhere
+/// yet, and parts of different sizes overlap. `least` and `most` are those of all ranks.
+///
+/// # Errors
+/// The refusal.
+pub(super) fn check_sizes(least: Option<u64>, most: Option<u64>) -> Result<(), Problem> {
+    if least == most {
+        return Ok(());
+    }
+    let size = |bytes: Option<u64>| bytes.map_or("not known".into(), |bytes| Bytes(bytes).exact());
+    let what = format!("a file whose size differs between ranks: {} and {}", size(least), size(most));
+    Err(refused(&what, "give it the same size on all hosts"))
 }
 
 /// Gives the jobs of a load the part of this rank: whether a file is the same on two hosts cannot be seen for sure, so no two ranks ever
@@ -150,6 +165,8 @@ mod tests {
         }
         let small = take_part(&mut request(LoadJob::random_reads("load", 0), 0), 3 * MIB, 0, 4).unwrap_err();
         assert!(small.message.contains("no part of 1 MiB"), "{small}");
+        assert!(check_sizes(None, None).is_ok() && check_sizes(Some(7), Some(7)).is_ok());
+        assert!(check_sizes(Some(7), Some(8)).is_err() && check_sizes(None, Some(8)).is_err());
         let fresh = LoadJob { fresh_space: true, ..LoadJob::random_reads("log", 0) };
         assert!(take_part(&mut request(fresh, 0), 64 * MIB, 0, 4).is_err());
     }
