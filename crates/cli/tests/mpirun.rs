@@ -37,7 +37,8 @@ fn the_parts_of_ranks_are_one_result_that_names_who_is_missing() {
     let merged = cli::json(&cli::run(command, LONG));
     assert_eq!(merged["status"], "failed");
     assert_eq!(merged["error"]["message"], "partial: of 3 ranks, these ended without a word: 1");
-    let ops = |record: &Value| record["cells"][0]["result"]["jobs"][0]["reads"]["ops"].as_u64().expect("reads");
+    let ops =
+        |record: &Value| record["cells"][0]["result"]["jobs"][0]["reads"]["ops"].as_u64().expect("reads");
     assert_eq!(ops(&merged), 2 * ops(&record));
     assert_eq!(merged["ranks"].as_array().map(Vec::len), Some(3));
     put(place.path(), 1, &part(&record, 1, "complete"));
@@ -45,7 +46,11 @@ fn the_parts_of_ranks_are_one_result_that_names_who_is_missing() {
     command.arg("show").arg(place.path());
     let page = cli::run(command, LONG);
     assert_eq!(page.ended, Ended::Exited(0), "{}", page.stderr);
-    assert!(page.stdout.contains("3 RANKS ON 3 HOSTS") && page.stdout.contains("1 h 00 min 00 s"), "{}", page.stdout);
+    assert!(
+        page.stdout.contains("3 RANKS ON 3 HOSTS") && page.stdout.contains("1 h 00 min 00 s"),
+        "{}",
+        page.stdout
+    );
     // Parts of two runs are no result.
     let mut other = part(&record, 1, "complete");
     other["ranks"][0]["run"] = json!("02");

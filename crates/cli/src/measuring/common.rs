@@ -140,7 +140,7 @@ impl Common {
     /// What may be overwritten.
     pub(crate) fn permission(&self) -> Permission {
         let overwrite = if self.overwrite { Overwrite::Allowed } else { Overwrite::Refused };
-        Permission { destroy: self.destroy.clone(), overwrite }
+        Permission { destroy: self.destroy.clone(), overwrite, ..Permission::default() }
     }
 
     /// Whether anything may be overwritten.

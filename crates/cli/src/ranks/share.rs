@@ -4,11 +4,16 @@ use crate::measuring::Measurement;
 use rdsk_experiment::{EvidenceChoice, Request};
 use rdsk_model::{Experiment, Problem, ProblemKind, TargetKind};
 use rdsk_stats::rng::SplitMix64;
-use rdsk_targets::{Place, Roots, examine};
+use rdsk_targets::{Access, Overwrite, Place, Roots, Sharing, authorize, examine};
 use rdsk_units::{Bytes, printable};
+use std::time::Duration;
 
 /// Parts of a file begin at multiples of this, which whole blocks of every filesystem and device begin at.
 const GRAIN_BYTES: u64 = 1 << 20;
+
+/// How often, and how far apart, a file is looked at that is in use.
+const LOOKS: u32 = 10;
+const LOOKS_APART: Duration = Duration::from_millis(50);
 
 fn refused(what: &str, hint: &str) -> Problem {
     Problem::new(ProblemKind::Refused, "not-on-ranks", format!("not on several ranks: {what}"), hint)
@@ -63,7 +68,7 @@ pub(super) fn share(request: &mut Request, rank: u32, ranks: u32, seed: u64) -> 
             continue;
         }
         if examined.target.kind == TargetKind::Block
-            || !(writes || request.permission.overwrite == rdsk_targets::Overwrite::Allowed)
+            || !(writes || request.permission.overwrite == Overwrite::Allowed)
         {
             continue;
         }
@@ -77,10 +82,29 @@ pub(super) fn share(request: &mut Request, rank: u32, ranks: u32, seed: u64) -> 
         if request.targets.len() > 1 {
             return Err(refused("writing to several files", "name one file, or directories"));
         }
+        prove_unused(&name, request)?;
         take_part(request, examined.target.size_bytes, rank, ranks)?;
         return Ok(Some(examined.target.size_bytes));
     }
     Ok(None)
+}
+
+/// Proves that a file may be written, while no rank has it open for writing: all wait for each other before the first one opens it.
+/// From then on the other ranks may have it open, and no other program that shows itself.
+fn prove_unused(name: &str, request: &mut Request) -> Result<(), Problem> {
+    let mut looks = 0;
+    loop {
+        let examined = examine(name, &request.roots).map_err(|error| error.problem())?;
+        looks += 1;
+        match authorize(&examined, Access::Write, &request.permission) {
+            Ok(()) => break,
+            // Another rank of this host may just be looking at it, too.
+            Err(refusal) if refusal.code == "in-use" && looks < LOOKS => std::thread::sleep(LOOKS_APART),
+            Err(refusal) => return Err(refusal.into()),
+        }
+    }
+    request.permission.sharing = Sharing::Ranks;
+    Ok(())
 }
 
 /// Refuses to write parts of a file that has another size on another rank: it may be the same file, whose size is not known everywhere
@@ -132,7 +156,7 @@ mod tests {
     use super::*;
     use rdsk_experiment::PlanOptions;
     use rdsk_model::{LoadJob, StopFlag};
-    use rdsk_targets::{Overwrite, Permission};
+    use rdsk_targets::Permission;
 
     fn request(job: LoadJob, offset_bytes: u64) -> Request {
         Request {
@@ -140,7 +164,7 @@ mod tests {
             label: None,
             experiments: vec![Experiment::Load],
             targets: vec!["file".into()],
-            permission: Permission { destroy: None, overwrite: Overwrite::Allowed },
+            permission: Permission { destroy: None, overwrite: Overwrite::Allowed, ..Permission::default() },
             size_bytes: None,
             resume: None,
             options: PlanOptions { phases: vec![vec![job]], offset_bytes, ..PlanOptions::default() },
