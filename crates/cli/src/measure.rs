@@ -26,11 +26,6 @@ const SEED_SHIFT: u32 = 40;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
 pub(crate) fn measure(asked: &Measurement, command: Vec<String>) -> u8 {
-    match crate::ranks::measure(asked, &command) {
-        Ok(None) => {}
-        Ok(Some(code)) => return code,
-        Err(problem) => return out::failure(&problem),
-    }
     if let Some(place) = asked.common.place() {
         history::choose(place);
     }

@@ -18,7 +18,7 @@ use std::path::Path;
 pub(crate) fn named(word: &str, asked: &str, code: &'static str) -> Result<Record, Problem> {
     let path = Path::new(word);
     if crate::ranks::parts::is_directory(path) {
-        return crate::ranks::parts::merged(path, asked, code);
+        return crate::ranks::parts::merged(path, asked, code, |part| read(part, asked, code));
     }
     if path.is_file() {
         if let Ok(Picked::Record(run)) = history::pick(word) {

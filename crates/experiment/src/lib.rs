@@ -24,6 +24,7 @@ mod run_state;
 mod runner;
 mod schedule;
 mod sequences;
+mod shared_turn;
 mod stopping;
 mod sustained;
 

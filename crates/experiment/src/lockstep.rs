@@ -1,36 +1,11 @@
-//! The turns of a run of several ranks: all take that of rank 0, begin it together, and wait for each other after its I/O, so that what is
+//! A turn of several ranks: they begin it together, and wait for each other after its I/O, so that what is
 //! counted meanwhile is the I/O of all ranks of a host. A rank that fails never leaves the others waiting. Alone, it does nothing.
 
-use crate::run_state::{RunState, Slice};
-use crate::schedule::Turn;
-use rdsk_engine::{EngineError, Limits, Run};
-use rdsk_model::{Peers, RankVisit, SharedTurn};
+use rdsk_engine::{EngineError, Run};
+use rdsk_model::{Peers, RankVisit};
 
 /// Parts of a turn's time at most.
 const MAX_PARTS: usize = 32;
-
-/// The next turn: that of rank 0, where there are several.
-pub(crate) fn agreed(
-    peers: &mut Option<&mut dyn Peers>,
-    mine: Option<Turn>,
-    state: &RunState,
-) -> Option<Turn> {
-    let Some(peers) = peers else { return mine };
-    let shared = mine.map(|Turn { index, round, slice }| SharedTurn {
-        position: index,
-        round,
-        run_ns: slice.ns,
-        most_ns: slice.limit_ns,
-    });
-    let is_well = state.totals.iter().all(|totals| totals.failure.is_none() && totals.errors.is_empty());
-    let SharedTurn { position, round, run_ns, most_ns } = peers.turn(shared, is_well)?;
-    Some(Turn { index: position, round, slice: Slice { ns: run_ns, limit_ns: most_ns } })
-}
-
-/// The limits of a turn, which several ranks count from their common start.
-pub(crate) fn whole(has_peers: bool, limits: Limits, slice: Slice) -> Limits {
-    if has_peers { Limits { max_elapsed_ns: slice.limit_ns.max(slice.ns), ..limits } } else { limits }
-}
 
 /// How far a turn has come with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +105,7 @@ fn parts(window_ns: u64, windows: &[u64]) -> (u64, Vec<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_model::SharedTurn;
 
     #[test]
     fn parts_hold_every_window_once() {

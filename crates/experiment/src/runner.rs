@@ -5,9 +5,10 @@ use crate::after_idle::{AfterIdlePlan, IdleReads};
 use crate::cell_record::CellContext;
 use crate::cell_totals::{CellTotals, add_new};
 use crate::counted_part::candidate_ns;
-use crate::lockstep::{self, Lockstep};
+use crate::lockstep::Lockstep;
 use crate::run_state::{RunOutcome, RunState, Slice, first_problem};
 use crate::schedule::{Schedule, Turn};
+use crate::shared_turn;
 use crate::stopping::{
     SettleWatch, StopPolicy, cache_check, is_enough, least_ops, limits, next_ops, of_visit, run_ns, window_ns,
 };
@@ -67,7 +68,7 @@ impl Runner<'_> {
         let mut schedule = Schedule::new(self.plan);
         while self.goes_on() {
             let turn = schedule.next(self.clock.now_ns(), &mut state);
-            let Some(turn) = lockstep::agreed(&mut self.peers, turn, &state) else { break };
+            let Some(turn) = shared_turn::agreed(&mut self.peers, turn, &state) else { break };
             self.take_turn(turn, &mut state);
         }
         if let Some(peers) = &mut self.peers {
@@ -127,7 +128,7 @@ impl Runner<'_> {
             let limits = limits(cell, ops, latest_ns.saturating_sub(began_ns), state.write_behind_rate(cell));
             // A timed visit goes on beyond its slice only for too few I/Os.
             let aim_ns = if cell.extent == Extent::Timed { until_ns } else { latest_ns };
-            let limits = lockstep::whole(self.peers.is_some(), limits, slice);
+            let limits = shared_turn::whole(self.peers.is_some(), limits, slice);
             let ended = match self.visit(index, limits, aim_ns, slice.ns, state) {
                 Ok(ended) => ended,
                 // The signal that ends the run cut the preparation short; nothing failed.

@@ -2,7 +2,7 @@
 //! the others. A part's Record has one rank, the result of all has each. Raw readings; what follows from them is derived when drawn.
 
 use crate::problem::Problem;
-use crate::record::Status;
+use crate::status::Status;
 use serde::{Deserialize, Serialize};
 
 /// How far the clock of a rank is ahead of that of rank 0.

@@ -9,28 +9,9 @@ use crate::need::Need;
 use crate::problem::Problem;
 use crate::promise::Promise;
 use crate::ranks::RankRun;
+use crate::status::Status;
 use crate::target::Target;
-use crate::workload_words::words;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-
-words!(
-    /// How a whole run ended.
-    Status {
-        /// Every cell was visited.
-        Complete = "complete",
-        /// A signal ended it; the cells so far are kept.
-        Interrupted = "interrupted",
-        /// An error ended it, or a cell failed.
-        Failed = "failed",
-    }
-);
-impl Default for Status {
-    /// That of a run that nothing went wrong in so far.
-    fn default() -> Self {
-        Self::Complete
-    }
-}
 
 /// The clock that all times were taken from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

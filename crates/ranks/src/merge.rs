@@ -31,7 +31,7 @@ pub struct Merge {
 
 impl Merge {
     /// Begins with the part of one rank, best that of rank 0; `None` where it is no part of a run of several ranks.
-    pub fn new(first: Record) -> Option<Self> {
+    pub fn new(first: &Record) -> Option<Self> {
         let size = first.ranks.first()?.ranks;
         let cells = first.cells.iter().map(CellPool::new).collect();
         let mut merge = Self {
@@ -42,7 +42,7 @@ impl Merge {
         };
         merge.record.findings.clear();
         merge.record.sustained.clear();
-        merge.add_host(first.ranks.first()?, &first);
+        merge.add_host(first.ranks.first()?, first);
         Some(merge)
     }
 

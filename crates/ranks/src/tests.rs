@@ -212,7 +212,7 @@ fn part(rank: u32, ranks: u32, speed: f64, seed: u64) -> Record {
 }
 
 fn merged(parts: &[Record]) -> Record {
-    let mut merge = Merge::new(parts[0].clone()).unwrap();
+    let mut merge = Merge::new(&parts[0]).unwrap();
     assert!(parts[1..].iter().all(|part| merge.add(part)));
     merge.result()
 }
@@ -237,7 +237,7 @@ fn the_result_of_all_is_the_sum_of_the_parts() {
     assert_eq!((latency.count, &latency.histogram), (expected.count, &expected.histogram));
     assert_eq!((all.status, all.error.clone()), (Status::Complete, None));
     // A part counts once, and one of another run never.
-    let mut merge = Merge::new(parts[0].clone()).unwrap();
+    let mut merge = Merge::new(&parts[0]).unwrap();
     assert!(merge.add(&parts[1]) && !merge.add(&parts[1]) && !merge.add(&part(2, 3, 1.0, 7)));
 }
 

@@ -1,6 +1,7 @@
 //! A run of several ranks from start to end: what all have in common, this rank's share of it, its part as it goes, and on rank 0 the
 //! result of all.
 
+use super::own_part::OwnPart;
 use super::parts::Parts;
 use super::share::{check, check_sizes, share};
 use crate::cli_args::JsonPlace;
@@ -13,11 +14,8 @@ use crate::progress::Progress;
 use crate::{exit, measure, out, panic_hook, record_file};
 use rdsk_engine::MonotonicClock;
 use rdsk_experiment::{Request, execute_with, failed_record};
-use rdsk_model::{
-    CellRecord, Event, Peers as _, Problem, ProblemKind, RankRun, Record, Status, StopFlag, Watch,
-};
+use rdsk_model::{Event, Peers as _, Problem, ProblemKind, RankRun, Record, StopFlag, Watch};
 use rdsk_ranks::{Lockstep, Merge, Mpi, Myself, Ranks as _, RanksError, broadcast, from_all, send_document};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -133,13 +131,10 @@ impl Rank<'_> {
         let guard = guard.map_err(|error| measure::cannot_start("watch for signals", &error));
         let ready = guard.as_ref().map_err(Clone::clone).and_then(|_| ready);
         let parts = ready.as_ref().ok().cloned().flatten();
-        let mut watch = Stored {
-            keeper: Keeper::new(Progress::new(self.asked.common.verbosity())),
-            parts: parts.clone(),
-            myself: self.myself.clone(),
-            record: None,
-            cells: BTreeMap::new(),
-        };
+        let part = OwnPart::new(parts.clone(), self.myself.clone(), stop.clone());
+        part.keep_on_signal();
+        let keeper = Keeper::new(Progress::new(self.asked.common.verbosity()));
+        let mut watch = Stored { keeper, part };
         let mut peers = Lockstep::new(self.mpi, &MonotonicClock, self.myself.clone());
         let mut record = match ready {
             Ok(_) => self.measured(&mut watch, &mut peers),
@@ -150,9 +145,7 @@ impl Rank<'_> {
         };
         watch.keeper.progress.clear();
         record.ranks = vec![self.described(&record)];
-        if let Some(parts) = &parts
-            && let Err(error) = parts.put(self.mpi.rank(), &record)
-        {
+        if let Err(error) = watch.part.finish(&record) {
             record.notes.push(format!("the part of this rank could not be kept: {error}"));
         }
         if let Some(problem) = peers.lost().map(RanksError::problem) {
@@ -225,7 +218,7 @@ impl Rank<'_> {
                 Ok(None) => parts.cloned().ok_or_else(String::new),
                 Err(error) => Err(error.to_string()),
             };
-        let mut merge = Merge::new(record).expect("the part of a rank says which one it is");
+        let mut merge = Merge::new(&record).expect("the part of a rank says which one it is");
         for rank in 1..self.mpi.size() {
             let added = match &place {
                 Ok(place) => place
@@ -269,47 +262,15 @@ impl Rank<'_> {
     }
 }
 
-/// Keeps the part of this rank after each of its turns, beside the history.
+/// Shows progress, and keeps the part of this rank after each of its turns, beside the history.
 struct Stored {
     keeper: Keeper,
-    parts: Option<Parts>,
-    myself: Myself,
-    record: Option<Record>,
-    cells: BTreeMap<usize, CellRecord>,
-}
-
-impl Stored {
-    /// The part so far, which says that it is none to the end.
-    fn put(&mut self) {
-        let (Some(parts), Some(record)) = (&self.parts, &self.record) else { return };
-        let run = self.myself.so_far();
-        let why = format!("rank {} of {} did not come to its end", run.rank, run.ranks);
-        let hint = "rdsk show DIR merges the parts of all ranks";
-        let part = Record {
-            cells: self.cells.values().cloned().collect(),
-            status: Status::Failed,
-            error: Some(Problem::new(ProblemKind::Io, "rank-unfinished", why, hint)),
-            ranks: vec![run.clone()],
-            ..record.clone()
-        };
-        // What cannot be kept now is kept after the next turn, or at the end, which says what is wrong.
-        let _ = parts.put(run.rank, &part);
-    }
+    part: OwnPart,
 }
 
 impl Watch for Stored {
     fn event(&mut self, event: &Event<'_>) {
         self.keeper.event(event);
-        match *event {
-            Event::Planned { record } => {
-                self.record = Some(record.clone());
-                self.put();
-            }
-            Event::TurnEnded { position, cells } => {
-                self.cells.insert(position, cells.get(position));
-                self.put();
-            }
-            _ => {}
-        }
+        self.part.clone().event(event);
     }
 }

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "mpi")]
 mod job;
+#[cfg(feature = "mpi")]
+mod own_part;
 pub(crate) mod parts;
 #[cfg(feature = "mpi")]
 mod share;

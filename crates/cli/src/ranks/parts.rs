@@ -2,7 +2,6 @@
 //! that ends without a word leaves what it has measured. They are merged into one result when they are read. It replaces nothing but
 //! such parts.
 
-use crate::record_file;
 use rdsk_model::{Problem, ProblemKind, Record};
 use rdsk_ranks::Merge;
 use rdsk_units::printable;
@@ -33,15 +32,20 @@ pub(crate) fn is_directory(path: &Path) -> bool {
 /// The result of the parts of a directory; those that are missing are named in it.
 ///
 /// # Errors
-/// As [`record_file::read`], and where the parts are of different runs.
-pub(crate) fn merged(directory: &Path, asked: &str, code: &'static str) -> Result<Record, Problem> {
+/// Those of `read`, and where the parts are of different runs.
+pub(crate) fn merged(
+    directory: &Path,
+    asked: &str,
+    code: &'static str,
+    read: impl Fn(&Path) -> Result<Record, Problem>,
+) -> Result<Record, Problem> {
     let mut merge: Option<Merge> = None;
     for (_, path) in found(directory) {
-        let part = record_file::read(&path, asked, code)?;
+        let part = read(&path)?;
         let is_added = match &mut merge {
             Some(merge) => merge.add(&part),
             None => {
-                merge = Merge::new(part);
+                merge = Merge::new(&part);
                 merge.is_some()
             }
         };
