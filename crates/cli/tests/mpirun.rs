@@ -11,7 +11,7 @@ fn part(record: &Value, rank: u64, status: &str) -> Value {
     let bytes = record["cells"][0]["result"]["bytes"].clone();
     let clock = json!({"offset_ns": rank * 3_600_000_000_000_u64, "uncertainty_ns": 5000, "at_ns": 9});
     part["ranks"] = json!([{
-        "rank": rank, "run": "01", "ranks": 3, "host": format!("node{rank}"), "boot": format!("b{rank}"), "targets": ["sim:hdd"],
+        "rank": rank, "run": "01", "ranks": 3, "host": format!("node{rank}"), "boot": format!("b{rank}"), "targets": ["sim:linux-disk"],
         "status": status, "error": null, "clock_before": clock, "clock_after": clock, "sent_messages": 0, "sent_bytes": 0,
         "visits": [{
             "cell": record["cells"][0]["id"], "clock": clock, "agreed_ns": 9, "start_ns": rank * 3_600_000_000_000_u64 + 10,
@@ -28,7 +28,7 @@ fn put(directory: &Path, rank: u64, part: &Value) {
 
 #[test]
 fn the_parts_of_ranks_are_one_result_that_names_who_is_missing() {
-    let record = record_of(rdsk(&[&"load", &"sim:hdd", &"--budget", &"2s"]));
+    let record = record_of(rdsk(&[&"load", &"sim:linux-disk", &"--budget", &"2s"]));
     let place = tempfile::tempdir().expect("a directory");
     put(place.path(), 0, &part(&record, 0, "complete"));
     put(place.path(), 2, &part(&record, 2, "complete"));
@@ -66,14 +66,14 @@ fn the_parts_of_ranks_are_one_result_that_names_who_is_missing() {
 #[test]
 fn a_program_without_mpi_refuses_to_be_one_of_several() {
     for variable in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"] {
-        let mut command = rdsk(&[&"load", &"sim:hdd", &"--budget", &"1s"]);
+        let mut command = rdsk(&[&"load", &"sim:linux-disk", &"--budget", &"1s"]);
         command.env(variable, "4");
         let run = cli::run(command, LONG);
         assert_eq!(run.ended, Ended::Exited(3), "{}", run.stderr);
         assert!(run.stderr.contains("rdsk-mpi") && run.stdout.is_empty(), "{}{}", run.stderr, run.stdout);
     }
     record_of({
-        let mut command = rdsk(&[&"load", &"sim:hdd", &"--budget", &"1s"]);
+        let mut command = rdsk(&[&"load", &"sim:linux-disk", &"--budget", &"1s"]);
         command.env("OMPI_COMM_WORLD_SIZE", "1");
         command
     });

@@ -2,7 +2,7 @@
 //! add up what they did. It issues no I/O except the `fdatasync` at the end.
 
 use crate::at_once::at_once;
-use crate::clock::{now_ns, sleep_until};
+use crate::clock::now_ns;
 use crate::counters::{SharedCounters, window_end_ns, windows_of};
 use crate::error::{EngineError, errno_text};
 use crate::job::{Control, Ended, Flow, Progress, Run, WarmUp};
@@ -61,7 +61,7 @@ pub(crate) fn run_streams(
         let all_ready = barrier.wait_until_ready(handles.len()) == specs.len();
         let starts = control.starts_at_ns(all_ready && failed.is_none());
         if let Some(at_ns) = starts {
-            sleep_until(at_ns, || stop.is_raised());
+            barrier.start_not_before(at_ns);
         } else if all_ready {
             failed.get_or_insert(EngineError::NotStarted);
         }

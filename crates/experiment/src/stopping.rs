@@ -353,8 +353,9 @@ mod tests {
     #[test]
     fn time_ends_a_visit_only_once_it_has_its_ios() {
         let mut watch = Silent;
+        let mut alone = None;
         let mut policy = StopPolicy {
-            ranks: &mut Lockstep::new(&mut None, "c"),
+            ranks: &mut Lockstep::new(&mut alone, "c"),
             id: "c",
             watch: &mut watch,
             run_ns: 1_000_000_000,

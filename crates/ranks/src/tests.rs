@@ -128,7 +128,7 @@ fn the_messages_of_a_run_grow_with_the_ranks_and_no_faster() {
 
 #[test]
 fn a_document_comes_in_pieces_and_whole() {
-    let document: Vec<u8> = (0..PIECE_BYTES * 2 + 17).map(|byte| (byte % 251) as u8).collect();
+    let document: Vec<u8> = (0..=250).cycle().take(PIECE_BYTES * 2 + 17).collect();
     let received = on_ranks(&[0, 0], |rank, _| {
         if rank.rank() == 1 {
             send_document(rank, 0, &document).unwrap();
@@ -151,6 +151,7 @@ const PARTS: u64 = 20;
 const PART_NS: u64 = 50_000_000;
 
 /// The part of a rank: turns of a second whose rates share a state of the disk and have a noise of their own.
+#[allow(clippy::cast_possible_truncation, reason = "a few megabytes")]
 fn part(rank: u32, ranks: u32, speed: f64, seed: u64) -> Record {
     let mut own = SplitMix64::from_index(seed, u64::from(rank) + 1);
     let mut disk = SplitMix64::from_index(seed, 0);

@@ -126,6 +126,7 @@ mod tests {
     use rdsk_model::{ClockOffset, RankVisit, Status};
 
     /// Four ranks of which one has this part of the speed of the others.
+    #[allow(clippy::cast_possible_truncation, reason = "a megabyte or so")]
     fn ranks(id: &str, speed: f64) -> Vec<RankRun> {
         let rank = |rank: u32| {
             let offset_ns = i64::from(rank) * 1_800_000_000_000;
