@@ -52,6 +52,14 @@ const CAMPAIGNS: &[Campaign] = &[
         limit_s: 3600,
     },
     Campaign {
+        name: "mpi",
+        about: "ranks under mpirun, each with a network, mounts and a clock of its own: starts, sums, a slow rank, a killed one, 64 ranks",
+        cargo: "test -p rdsk --features mpi --test it --no-fail-fast -- --ignored --test-threads=1 --nocapture ranks::",
+        needs: "root,fuse,tool:mpirun",
+        rounds: 1,
+        limit_s: 3600,
+    },
+    Campaign {
         name: "timing",
         about: "the tests that another program on the machine can fail: times, rates and depths that only a quiet one shows",
         cargo: "test --workspace --test it --no-fail-fast -- --ignored --test-threads=1 timing::",

@@ -16,7 +16,7 @@ use crate::info::{self, Info};
 use crate::json_file::{self, JSON, Sink};
 use crate::measuring::Measuring;
 use crate::watch::{self, Watch};
-use crate::{compare, exit, measure, out, panic_hook, value};
+use crate::{compare, exit, measure, out, panic_hook, ranks, value};
 use clap::{ArgMatches, CommandFactory as _, Parser, Subcommand};
 use delete::Delete;
 pub(crate) use for_shells::COMPLETE;
@@ -114,7 +114,10 @@ fn call(command: &Command, matches: &ArgMatches, words: &[OsString]) -> Result<u
             }
             let its_matches = matches.subcommand().map_or(matches, |(_, its_matches)| its_matches);
             return Ok(match measuring.clone().measurement(its_matches) {
-                Ok(asked) => measure::measure(&asked, texts(words)),
+                Ok(asked) => {
+                    let command = texts(words);
+                    ranks::measure(&asked, &command)?.unwrap_or_else(|| measure::measure(&asked, command))
+                }
                 Err(problem) => misused(&problem, words),
             });
         }

@@ -23,6 +23,7 @@ mod out;
 mod output_args;
 mod panic_hook;
 mod progress;
+mod ranks;
 mod record_file;
 mod same_place;
 mod screen;

@@ -71,7 +71,7 @@ fn keeps_history(request: &Request) -> Result<(), Problem> {
     }
 }
 
-fn request(asked: &Measurement, command: Vec<String>, stop: &StopFlag) -> Request {
+pub(crate) fn request(asked: &Measurement, command: Vec<String>, stop: &StopFlag) -> Request {
     let common = &asked.common;
     let targets = if common.targets.is_empty() { vec![".".to_owned()] } else { common.targets.clone() };
     Request {
@@ -90,7 +90,7 @@ fn request(asked: &Measurement, command: Vec<String>, stop: &StopFlag) -> Reques
 
 /// The seed where none was requested: that of the run that goes on, else another one for each run, as offsets that are drawn again may
 /// still lie in a cache of a hypervisor, an array or a disk. Runs on simulated targets are repeatable.
-fn seed(request: &Request) -> Option<u64> {
+pub(crate) fn seed(request: &Request) -> Option<u64> {
     if request.targets.iter().all(|target| target.starts_with("sim:")) {
         return None;
     }
@@ -127,14 +127,14 @@ fn run(asked: &Measurement, request: &Request, sink: Option<&Sink>, outputs: &Ou
     }
 }
 
-fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
+pub(crate) fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
     let hint = "raise the limits on threads (ulimit -u), open files (ulimit -n) and memory (ulimit -v)";
     Problem::new(ProblemKind::Refused, "signals", format!("cannot {action}: {error}"), hint)
 }
 
 /// The documents first, since what they take cannot be produced again; then the page; then the history, which may have to wait for
 /// other processes; then errors, so that they are last on the screen.
-fn output_record(
+pub(crate) fn output_record(
     record: &Arc<Record>,
     (keeper, guard): (Keeper, &Guard),
     asked: &Measurement,
@@ -198,7 +198,10 @@ fn page(record: &Record, asked: &Measurement, shown_again: Option<&str>) -> Stri
     let further = shown_again.map_or(Further::Nowhere, Further::By);
     let analysis = rdsk_analysis::Analysis::of(record);
     match asked.detail {
-        _ if asked.command != "run" => rdsk_report::topic(&analysis, further, style),
+        // One screen has no room for ranks.
+        _ if asked.command != "run" || !record.ranks.is_empty() => {
+            rdsk_report::topic(&analysis, further, style)
+        }
         Detail::Short => rdsk_report::short(&analysis, further, style),
         Detail::Full => rdsk_report::text(&analysis, style),
     }

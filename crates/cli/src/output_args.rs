@@ -86,6 +86,12 @@ impl OutputArgs {
         self.json.json.as_ref()
     }
 
+    #[cfg(feature = "mpi")]
+    pub(crate) fn take_json(&mut self) -> Option<JsonPlace> {
+        self.json_compact = false;
+        self.json.json.take()
+    }
+
     pub(crate) const fn compactness(&self) -> Compactness {
         if self.json_compact { Compactness::Compact } else { Compactness::Full }
     }

@@ -17,6 +17,9 @@ use std::path::Path;
 /// A usage error when there is none, or this version does not understand it; what is wrong with the history.
 pub(crate) fn named(word: &str, asked: &str, code: &'static str) -> Result<Record, Problem> {
     let path = Path::new(word);
+    if crate::ranks::parts::is_directory(path) {
+        return crate::ranks::parts::merged(path, asked, code, |part| read(part, asked, code));
+    }
     if path.is_file() {
         if let Ok(Picked::Record(run)) = history::pick(word) {
             out::warning(&format!(

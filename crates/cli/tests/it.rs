@@ -28,11 +28,14 @@ mod json_place;
 mod load;
 mod load_fio;
 mod load_fuse;
+mod mpirun;
 mod one_account;
 mod outliers;
 mod own_commands;
 mod own_pause;
 mod page;
+#[cfg(feature = "mpi")]
+mod ranks;
 mod rates;
 mod record_contract;
 mod refusals;

@@ -59,8 +59,14 @@ pub(crate) fn run_streams(
             }
         }
         let all_ready = barrier.wait_until_ready(handles.len()) == specs.len();
+        let starts = control.starts_at_ns(all_ready && failed.is_none());
+        if let Some(at_ns) = starts {
+            barrier.start_not_before(at_ns);
+        } else if all_ready {
+            failed.get_or_insert(EngineError::NotStarted);
+        }
         let cpu_before = process_usage().ok();
-        barrier.release(if all_ready { Release::Start } else { Release::Abort });
+        barrier.release(if starts.is_some() { Release::Start } else { Release::Abort });
         let full_ns = window_end_ns(config.window_ns, 0);
         let mut watcher = Watcher { config, barrier, counters: &counters, full_ns, shown_ns: 0 };
         let halted = watcher.watch(handles.len(), stop, control);

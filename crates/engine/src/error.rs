@@ -51,6 +51,9 @@ pub enum EngineError {
     /// The action, `close` or `flush`, failed after writing.
     #[error("{action} of {target} failed: written data may be lost")]
     Flush { action: &'static str, target: String, source: io::Error },
+    /// Another rank of the run could not start its streams, so this one did not either.
+    #[error("not started: another rank could not")]
+    NotStarted,
     /// The stop flag was raised before the first I/O to the target of this name.
     #[error("interrupted while preparing {0}")]
     Interrupted(String),
@@ -83,6 +86,7 @@ impl EngineError {
                 (ProblemKind::Io, "no-space", Some("free some space on the filesystem: df -h"))
             }
             Self::Flush { .. } => (ProblemKind::Io, "flush", Some("check the kernel log with dmesg")),
+            Self::NotStarted => (ProblemKind::Io, "rank-failed", None),
             Self::Interrupted(_) => (ProblemKind::Interrupted, "interrupted", None),
         };
         Problem { kind, code: code.into(), message: with_causes(self), hint: hint.map(str::to_owned) }

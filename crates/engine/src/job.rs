@@ -81,6 +81,14 @@ pub trait Control {
     /// Looks at the progress and decides whether to go on.
     fn window(&mut self, progress: &Progress) -> Flow;
 
+    /// When the streams start, which are ready if `is_ready`, on the engine's clock; `None` if they must not. Asked once.
+    fn starts_at_ns(&mut self, is_ready: bool) -> Option<u64> {
+        is_ready.then_some(0)
+    }
+
+    /// Called when the I/O is over: its first submission and the return of its last I/O on the engine's clock.
+    fn ended(&mut self, _begin_ns: u64, _run: &Run) {}
+
     /// How much of the visit's start is kept apart as [`Run::warm_up`]; read once, right before the first submission.
     fn warm_up_ns(&self) -> u64 {
         0

@@ -103,6 +103,7 @@ impl Session for RealSession<'_> {
         let (mut run, begin_ns) =
             run_streams(&self.config, &specs, job.pin_cpus, sync_targets, &job.stop, control)?;
         let returned_ns = now_ns();
+        control.ended(begin_ns, &run);
         let targets = &self.targets[..distinct(workload, self.targets.len())];
         run.page_cache = prepare::page_cache(workload, targets.iter().map(OpenTarget::fd));
         run.check.cached_bytes = self.prepared.page_cache.cached_bytes;
@@ -116,7 +117,7 @@ impl Session for RealSession<'_> {
         if run.issuing.why.is_none() && run.engine != workload.engine {
             run.issuing.why = run.notes.first().cloned();
         }
-        // A look at the page cache takes tens of milliseconds where the kernel has mincore(2) only, and is no part of a flush.
+        // A look at the page cache takes tens of milliseconds where the kernel has mincore(2) only; neither it nor a wait for other ranks is part of a flush.
         self.begin_ns = Some(begin_ns + run.left_out_ns + now_ns().saturating_sub(returned_ns));
         self.returned_ns = now_ns();
         Ok(run)

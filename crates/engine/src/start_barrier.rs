@@ -1,9 +1,13 @@
 //! Where the streams of a run wait for each other and for the start, and where the controller waits for them. A stream
 //! that fails or panics never blocks the others. It measures nothing.
 
+use crate::clock::{now_ns, sleep_until};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// How long a stream that starts at a certain time is awake before it.
+const AWAKE_NS: u64 = 4_000_000;
 
 /// The start and the end of a run.
 #[derive(Debug, Default)]
@@ -14,6 +18,8 @@ pub(crate) struct StartBarrier {
     halt: AtomicBool,
     /// When the first stream passed the barrier; 0 before.
     start_ns: AtomicU64,
+    /// Before this time no stream starts, released or not.
+    not_before_ns: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +51,22 @@ impl StartBarrier {
     pub(crate) fn wait_until_ready(&self, streams: usize) -> usize {
         let waiting = |state: &mut State| state.ready + state.finished < streams;
         self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner).ready
+    }
+
+    /// Sets the time before which no stream starts; to be called before the release.
+    pub(crate) fn start_not_before(&self, at_ns: u64) {
+        self.not_before_ns.store(at_ns, Ordering::Relaxed);
+    }
+
+    /// Waits for that time. Each stream does so by itself and awake for the last of it: on a busy machine, to be woken takes milliseconds.
+    pub(crate) fn wait_for_time(&self) {
+        let at_ns = self.not_before_ns.load(Ordering::Relaxed);
+        if at_ns == 0 || !sleep_until(at_ns.saturating_sub(AWAKE_NS), || self.is_halted()) {
+            return;
+        }
+        while now_ns() < at_ns && !self.is_halted() {
+            std::thread::yield_now();
+        }
     }
 
     /// Releases the waiting streams. The first release counts.

@@ -92,6 +92,7 @@ pub(crate) fn run_stream(
         if participant.ready() == Release::Abort {
             return None;
         }
+        barrier.wait_for_time();
         // To be woken is no part of the time that is measured.
         waited_before.set(thread_wait_ns());
         let schedule = Schedule {

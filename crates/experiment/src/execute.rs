@@ -13,7 +13,9 @@ use crate::run_state::RunOutcome;
 use crate::runner::Runner;
 use crate::sustained::{self, Time};
 use rdsk_engine::{Engine, rough_read_rate};
-use rdsk_model::{Clock, Event, Plan, Problem, ProblemKind, Promise, Record, SCHEMA, Status, Target, Watch};
+use rdsk_model::{
+    Clock, Event, Peers, Plan, Problem, ProblemKind, Promise, Record, SCHEMA, Status, Target, Watch,
+};
 use rdsk_targets::{arrays_at_end, test_files_left};
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -28,10 +30,19 @@ const ROUNDS_LEAST_PART: u64 = 4;
 
 /// Runs the request and returns everything that was seen.
 pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
+    execute_with(request, watch, None)
+}
+
+/// As [`execute`], in turns with the other ranks, each of which calls it with the same request but for seeds and parts.
+pub fn execute_with(request: &Request, watch: &mut dyn Watch, mut peers: Option<&mut dyn Peers>) -> Record {
     let began = Instant::now();
     let mut record = empty_record(request.command.clone(), request.label.clone());
     let mut planned_ns = None;
-    if let Err(problem) = measure(request, watch, began, &mut record, &mut planned_ns) {
+    if let Err(problem) = measure(request, watch, &mut peers, began, &mut record, &mut planned_ns) {
+        // The others wait for the plan of this rank.
+        if let Some(peers) = peers {
+            let _ = peers.begin(Err(&problem));
+        }
         fail(&mut record, problem);
     }
     record.elapsed_ns = elapsed_ns(began);
@@ -112,6 +123,7 @@ pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
 fn measure(
     request: &Request,
     watch: &mut dyn Watch,
+    peers: &mut Option<&mut dyn Peers>,
     began: Instant,
     record: &mut Record,
     planned_ns: &mut Option<u64>,
@@ -148,11 +160,19 @@ fn measure(
     };
     record.notes.extend(resumed.note.clone());
     resumed.leave_out(&mut plan);
+    let mut peers = peers.take();
+    if let Some(peers) = &mut peers {
+        peers.begin(Ok(&plan.cells.iter().map(|cell| cell.id.as_str()).collect::<Vec<_>>()))?;
+    }
     watch.event(&Event::Planned { record });
     let Backend { engine, clock, observer, .. } = &mut backend;
     let runner = runner(&plan, request, record, &claimed, (engine.as_mut(), clock.as_ref(), observer, watch));
     let earlier = request.resume.as_ref().map_or(&[][..], |earlier| &earlier.cells);
-    let outcome = Runner { resumed: &resumed.continued, earlier, ..runner }.run();
+    let peers: Option<&mut dyn Peers> = match &mut peers {
+        Some(peers) => Some(&mut **peers),
+        None => None,
+    };
+    let outcome = Runner { resumed: &resumed.continued, earlier, peers, ..runner }.run();
     if claimed.is_simulated() {
         record.simulated_ns = Some(backend.clock.now_ns());
     } else {
@@ -191,6 +211,7 @@ fn runner<'a>(
         cpu_count: record.host.as_ref().map(|host| host.cpu_count),
         pin_cpus: &request.options.pin_cpus,
         watch,
+        peers: None,
         stop: &request.stop,
     }
 }

@@ -106,6 +106,8 @@ pub struct PlanOptions {
     pub need: Option<Need>,
     /// What is held while the highest rate of the load is looked for.
     pub promise: Option<Promise>,
+    /// Whether other processes measure on the same targets at the same time: ranks of one run.
+    pub is_rank: bool,
     /// Seed of offsets and data (`--seed`); `None` stands for that of simulated targets, 1.
     pub seed: Option<u64>,
 }
@@ -169,6 +171,7 @@ impl Default for PlanOptions {
             load_notes: Vec::new(),
             need: None,
             promise: None,
+            is_rank: false,
             seed: None,
         }
     }

@@ -5,8 +5,10 @@ use crate::after_idle::{AfterIdlePlan, IdleReads};
 use crate::cell_record::CellContext;
 use crate::cell_totals::{CellTotals, add_new};
 use crate::counted_part::candidate_ns;
+use crate::lockstep::Lockstep;
 use crate::run_state::{RunOutcome, RunState, Slice, first_problem};
 use crate::schedule::{Schedule, Turn};
+use crate::shared_turn;
 use crate::stopping::{
     SettleWatch, StopPolicy, cache_check, is_enough, least_ops, limits, next_ops, of_visit, run_ns, window_ns,
 };
@@ -14,7 +16,9 @@ use rdsk_analysis::MIN_PAGES;
 use rdsk_engine::{
     Ended, Engine, EngineError, Job, Limits, PAGE_BYTES, PAGES_LOOKED_AT, Prepared, Run, Settled, look_ns,
 };
-use rdsk_model::{CellRecord, CellsSoFar, Clock, Event, Extent, Plan, ReadContent, StopFlag, Target, Watch};
+use rdsk_model::{
+    CellRecord, CellsSoFar, Clock, Event, Extent, Peers, Plan, ReadContent, StopFlag, Target, Watch,
+};
 use rdsk_observe::Observer;
 use rdsk_targets::Claim;
 
@@ -45,6 +49,8 @@ pub struct Runner<'a> {
     pub pin_cpus: &'a [usize],
     /// What receives the events.
     pub watch: &'a mut dyn Watch,
+    /// The other ranks of a run of several processes; each has a Runner with the same plan.
+    pub peers: Option<&'a mut dyn Peers>,
     /// Raised by signals.
     pub stop: &'a StopFlag,
 }
@@ -60,9 +66,14 @@ impl Runner<'_> {
         let after_idle = AfterIdlePlan::fitting(self.plan, self.targets);
         state.deadline_ns = state.deadline_ns.saturating_sub(after_idle.reserved_ns);
         let mut schedule = Schedule::new(self.plan);
-        while !self.stop.is_raised() {
-            let Some(turn) = schedule.next(self.clock.now_ns(), &mut state) else { break };
+        while self.goes_on() {
+            let turn = schedule.next(self.clock.now_ns(), &mut state);
+            let Some(turn) = shared_turn::agreed(&mut self.peers, turn, &state) else { break };
             self.take_turn(turn, &mut state);
+        }
+        if let Some(peers) = &mut self.peers {
+            peers.end();
+            return self.finish(&state);
         }
         let (plan, claims, engine) = (self.plan, self.claims, &mut *self.engine);
         let mut reads = IdleReads { plan, claims, engine, pin_cpus: self.pin_cpus, stop: self.stop };
@@ -70,6 +81,11 @@ impl Runner<'_> {
         let mut outcome = self.finish(&state);
         outcome.notes.extend(after_idle.note);
         outcome
+    }
+
+    /// Whether there may be another turn. Several ranks decide that together.
+    fn goes_on(&self) -> bool {
+        self.peers.is_some() || !self.stop.is_raised()
     }
 
     fn take_turn(&mut self, turn: Turn, state: &mut RunState) {
@@ -112,6 +128,7 @@ impl Runner<'_> {
             let limits = limits(cell, ops, latest_ns.saturating_sub(began_ns), state.write_behind_rate(cell));
             // A timed visit goes on beyond its slice only for too few I/Os.
             let aim_ns = if cell.extent == Extent::Timed { until_ns } else { latest_ns };
+            let limits = shared_turn::whole(self.peers.is_some(), limits, slice);
             let ended = match self.visit(index, limits, aim_ns, slice.ns, state) {
                 Ok(ended) => ended,
                 // The signal that ends the run cut the preparation short; nothing failed.
@@ -132,6 +149,7 @@ impl Runner<'_> {
             let left_ns = until_ns.saturating_sub(now_ns);
             latest_ns = until_ns;
             if ended == Ended::Interrupted
+                || self.peers.is_some()
                 || left_ns == 0
                 || is_enough(cell, ended)
                 || (matches!(cell.extent, Extent::Passes { .. }) && left_ns < now_ns - began_ns)
@@ -173,11 +191,15 @@ impl Runner<'_> {
             .or_insert_with(|| (self.observer)(&cell.workload.targets));
         // Read-ahead of the visit before is neither this visit's nor another program's.
         observer.wait_until_idle();
+        let mut ranks = Lockstep::new(&mut self.peers, &cell.id);
         let mut session = self.engine.open(&job)?;
         let prepared = session.prepare()?;
-        let now_ns = self.clock.now_ns();
-        let run_ns = run_ns(totals, until_ns.saturating_sub(now_ns), slice_ns);
+        ranks.prepared()?;
+        let mut now_ns = self.clock.now_ns();
+        let left_ns = if ranks.is_alone() { until_ns.saturating_sub(now_ns) } else { slice_ns };
+        let run_ns = run_ns(totals, left_ns, slice_ns);
         let mut policy = StopPolicy {
+            ranks: &mut ranks,
             id: &cell.id,
             watch: self.watch,
             run_ns,
@@ -191,6 +213,9 @@ impl Runner<'_> {
         observer.begin();
         let mut run = session.run(&mut policy)?;
         observer.end_io();
+        // The ranks began when all of them were ready.
+        now_ns = ranks.began_ns().unwrap_or(now_ns);
+        drop(ranks);
         let settling_ns = self.clock.now_ns();
         let left_ns = state.deadline_ns.saturating_sub(settling_ns);
         self.watch.event(&Event::Settling { id: &cell.id, left_ns });

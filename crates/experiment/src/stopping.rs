@@ -7,7 +7,8 @@
 
 use crate::cell_totals::{CellTotals, per_second};
 use crate::experiments::question;
-use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
+use crate::lockstep::Lockstep;
+use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress, Run};
 use rdsk_model::{CacheState, Cell, Endurance, Event, Extent, IoPath, Op, Pattern, Watch, Workload};
 use rdsk_stats::{Sustained, sustained};
 use std::borrow::Cow;
@@ -18,7 +19,9 @@ pub(crate) const MIN_RUN_NS: u64 = 5_000_000;
 const FIRST_WRITE_BEHIND_BYTES: u64 = 1 << 20;
 
 /// Ends a visit when its time is over, and reports the rates of every window.
-pub(crate) struct StopPolicy<'a> {
+pub(crate) struct StopPolicy<'a, 'r> {
+    /// The other ranks in this turn.
+    pub(crate) ranks: &'a mut Lockstep<'r>,
     pub(crate) id: &'a str,
     pub(crate) watch: &'a mut dyn Watch,
     /// Time for the I/O of this visit.
@@ -35,7 +38,7 @@ pub(crate) struct StopPolicy<'a> {
     pub(crate) settle: Option<SettleWatch>,
 }
 
-impl Control for StopPolicy<'_> {
+impl Control for StopPolicy<'_, '_> {
     fn window(&mut self, progress: &Progress) -> Flow {
         let (elapsed_ns, bytes, ops) = self.last;
         let width_ns = progress.elapsed_ns.saturating_sub(elapsed_ns).max(1);
@@ -52,6 +55,14 @@ impl Control for StopPolicy<'_> {
             None => progress.elapsed_ns >= self.run_ns && progress.ops >= self.least_ops,
         };
         if is_over && progress.ops > 0 { Flow::Stop } else { Flow::Continue }
+    }
+
+    fn starts_at_ns(&mut self, is_ready: bool) -> Option<u64> {
+        self.ranks.starts_at_ns(is_ready)
+    }
+
+    fn ended(&mut self, begin_ns: u64, run: &Run) {
+        self.ranks.ended(begin_ns, run);
     }
 
     fn warm_up_ns(&self) -> u64 {
@@ -342,7 +353,9 @@ mod tests {
     #[test]
     fn time_ends_a_visit_only_once_it_has_its_ios() {
         let mut watch = Silent;
+        let mut alone = None;
         let mut policy = StopPolicy {
+            ranks: &mut Lockstep::new(&mut alone, "c"),
             id: "c",
             watch: &mut watch,
             run_ns: 1_000_000_000,

@@ -21,9 +21,11 @@ pub mod plan;
 pub mod problem;
 pub mod processor;
 pub mod promise;
+pub mod ranks;
 pub mod record;
 pub mod result;
 pub mod stalled;
+mod status;
 mod target;
 mod unknown;
 mod untold;
@@ -54,12 +56,14 @@ pub use plan::{Cell, Endurance, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, U
 pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
 pub use promise::Promise;
-pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};
+pub use ranks::{ClockOffset, Peers, RankRun, RankVisit, SharedTurn};
+pub use record::{ClockFacts, Host, ObserverFacts, Record, Source};
 pub use result::{
     AfterIdle, CellResult, ColdCheck, CpuTime, FirstAccess, IoError, Issuing, Overlap, OwnGap, PointRun,
     RateSamples, ReadContent, Samples, StopReason, StreamResult, Trial, Visit, Windows,
 };
 pub use stalled::{Stall, StallBasis, Stalls};
+pub use status::Status;
 pub use target::{ArrayFacts, Device, Filesystem, LaidOut, Layer, Target, TargetKind};
 pub use unknown::UNKNOWN_OFFSET;
 pub use watch::{

@@ -8,28 +8,10 @@ use crate::finding::Finding;
 use crate::need::Need;
 use crate::problem::Problem;
 use crate::promise::Promise;
+use crate::ranks::RankRun;
+use crate::status::Status;
 use crate::target::Target;
-use crate::workload_words::words;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-
-words!(
-    /// How a whole run ended.
-    Status {
-        /// Every cell was visited.
-        Complete = "complete",
-        /// A signal ended it; the cells so far are kept.
-        Interrupted = "interrupted",
-        /// An error ended it, or a cell failed.
-        Failed = "failed",
-    }
-);
-impl Default for Status {
-    /// That of a run that nothing went wrong in so far.
-    fn default() -> Self {
-        Self::Complete
-    }
-}
 
 /// The clock that all times were taken from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,6 +130,9 @@ pub struct Record {
     /// What `rdsk load` holds while it looks for the highest rate; `None` where it was given a rate or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Promise>,
+    /// The ranks of a run of several processes: all of them, or the one whose part this is. None for a run of a single process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankRun>,
     /// The findings.
     pub findings: Vec<Finding>,
     /// What the tool has to say about the run as a whole: a fallback, a shortened pass, an orphan removed.

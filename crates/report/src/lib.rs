@@ -19,6 +19,7 @@ mod markdown;
 mod page;
 mod plan;
 mod questions;
+mod ranks;
 mod replaced;
 mod same_test;
 mod short;
@@ -62,6 +63,7 @@ fn drawn(analysis: &Analysis<'_>, plots: Plots) -> Page {
     let mut page = Page::default();
     header::draw(&mut page, analysis);
     header::draw_status(&mut page, analysis);
+    ranks::draw(&mut page, analysis);
     for &experiment in Experiment::PLANNED {
         if cells::of(analysis, experiment).next().is_some() {
             questions::draw(&mut page, analysis, experiment, plots);

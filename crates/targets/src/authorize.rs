@@ -5,8 +5,8 @@ use crate::display::{listed, quoted, shown};
 use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::labels::signature;
-use crate::permission::{Access, Overwrite, Permission, Refusal};
-use crate::uses::{InUse, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, UseKind};
+use crate::permission::{Access, Overwrite, Permission, Refusal, Sharing};
+use crate::uses::{InUse, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, Use, UseKind};
 use rdsk_units::printable;
 
 const NAME_ANOTHER: &str = "measure reads, or name an unused device";
@@ -19,7 +19,9 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
     if access == Access::Read {
         return Ok(());
     }
-    if let Some(first) = examined.uses.first() {
+    let is_file = matches!(examined.place, Place::File { .. });
+    let counts = |used: &&Use| !(is_file && is_by_rank(used, permission.sharing));
+    if let Some(first) = examined.uses.iter().find(counts) {
         return Err(refuse_use(examined, first.kind));
     }
     match &examined.place {
@@ -27,6 +29,15 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
         Place::File { .. } => authorize_file(examined, permission),
         Place::Block { .. } => authorize_block(examined, permission),
     }
+}
+
+/// Whether a use is that of another rank: an rdsk has the file open, or the kernel says so without saying who.
+pub(crate) fn is_by_rank(used: &Use, sharing: Sharing) -> bool {
+    let is_open = matches!(used.kind, UseKind::OpenElsewhere | UseKind::ReadElsewhere);
+    let is_by_rdsk = used.text.starts_with("process ") && used.text.contains("(rdsk");
+    sharing == Sharing::Ranks
+        && is_open
+        && (is_by_rdsk || used.text.starts_with("the kernel says that it is open for"))
 }
 
 /// Checks again, with the uses as they are now, a target that was authorized before.

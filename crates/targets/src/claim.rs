@@ -147,7 +147,7 @@ pub fn claim(
     };
     let mut claim = hold(examined.target.clone(), examined.path.clone(), access, node)?;
     if access == Access::Write || matches!(examined.place, Place::Block { .. }) {
-        claim.recheck = Some(Box::new(Recheck::new(examined, roots)));
+        claim.recheck = Some(Box::new(Recheck::new(examined, permission.sharing, roots)));
     }
     let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
     if access == Access::Write {

@@ -42,7 +42,7 @@ pub use id::new_id;
 pub use identity::{Identity, IdentityKind, NoIdentity};
 pub use labels::signature::Signature;
 pub use machine::attachment::{Attachment, Mark};
-pub use permission::{Access, Overwrite, Permission, Refusal};
+pub use permission::{Access, Overwrite, Permission, Refusal, Sharing};
 pub use rdsk_sys::device_number::DeviceNumber;
 pub use roots::{Roots, ToolSource};
 pub use sim::{SIM_PREFIX, Simulated, each_lun, load_system};

@@ -21,6 +21,17 @@ pub enum Overwrite {
     Refused,
 }
 
+/// Who else may have a regular file open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// No process.
+    #[default]
+    Alone,
+    /// Other ranks of the same run, each of which writes to a part of its own. Every rank has found the file unused before the first of
+    /// them opened it.
+    Ranks,
+}
+
 /// What the user allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permission {
@@ -28,6 +39,8 @@ pub struct Permission {
     pub destroy: Option<String>,
     /// Whether a regular file may be overwritten.
     pub overwrite: Overwrite,
+    /// Who else may have it open.
+    pub sharing: Sharing,
 }
 
 /// A refusal, safe to print.

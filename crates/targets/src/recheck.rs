@@ -1,11 +1,11 @@
 //! The check of a claimed target while it is open: who uses it by now, and whether its labels are those that it had. It opens nothing, and
 //! decides with `authorize`.
 
-use crate::authorize::authorize_uses;
+use crate::authorize::{authorize_uses, is_by_rank};
 use crate::error::TargetError;
 use crate::examine::{Again, uses_now};
 use crate::examined::{Examined, Place};
-use crate::permission::Access;
+use crate::permission::{Access, Sharing};
 use crate::probe;
 use crate::roots::Roots;
 use crate::uses::{InUse, UseKind};
@@ -24,6 +24,7 @@ const DOUBTS_PASS: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Recheck {
     examined: Examined,
+    sharing: Sharing,
     roots: Roots,
     last: Mutex<Last>,
 }
@@ -48,9 +49,10 @@ struct Last {
 }
 
 impl Recheck {
-    pub(crate) fn new(examined: Examined, roots: &Roots) -> Self {
+    pub(crate) fn new(examined: Examined, sharing: Sharing, roots: &Roots) -> Self {
         Self {
             examined,
+            sharing,
             roots: roots.clone(),
             last: Mutex::new(Last { seen: Instant::now(), was_released: false }),
         }
@@ -67,6 +69,9 @@ impl Recheck {
         {
             // Scanners and indexers read what has been written. Who read the file before that was refused.
             usage.uses.retain(|used| used.kind != UseKind::ReadElsewhere);
+        }
+        if matches!(self.examined.place, Place::File { .. }) {
+            usage.uses.retain(|used| !is_by_rank(used, self.sharing));
         }
         authorize_uses(&self.examined, usage)?;
         if again == Again::UsesAndLabels && matches!(self.examined.place, Place::Block { .. }) {

@@ -140,12 +140,18 @@ impl Common {
     /// What may be overwritten.
     pub(crate) fn permission(&self) -> Permission {
         let overwrite = if self.overwrite { Overwrite::Allowed } else { Overwrite::Refused };
-        Permission { destroy: self.destroy.clone(), overwrite }
+        Permission { destroy: self.destroy.clone(), overwrite, ..Permission::default() }
     }
 
     /// Whether anything may be overwritten.
     pub(crate) const fn may_overwrite(&self) -> bool {
         self.overwrite || self.destroy.is_some()
+    }
+
+    /// Whether a block device may be overwritten.
+    #[cfg(feature = "mpi")]
+    pub(crate) const fn may_destroy(&self) -> bool {
+        self.destroy.is_some()
     }
 
     /// Where further forms of the Record go.
@@ -157,6 +163,14 @@ impl Common {
     pub(crate) fn place(&self) -> Option<Place> {
         let file = self.output.history.history.clone().map(Place::File);
         if self.run.no_history { Some(Place::Off) } else { file }
+    }
+
+    /// As one rank of several: a line on the screen would come from each of them. The place of the JSON is given back, as that is where
+    /// all ranks keep their parts.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn as_rank(&mut self, rank: u32) -> Option<JsonPlace> {
+        self.run.quiet |= rank > 0;
+        self.output.take_json()
     }
 
     pub(crate) const fn verbosity(&self) -> Verbosity {

@@ -23,13 +23,21 @@ pub(crate) fn reading(path: &Path) -> Claim {
 
 /// A claim that may write a file of the test's own.
 pub(crate) fn writing(path: &Path) -> Claim {
-    claimed(path, Access::Write, &Permission { destroy: None, overwrite: Overwrite::Allowed })
+    claimed(
+        path,
+        Access::Write,
+        &Permission { destroy: None, overwrite: Overwrite::Allowed, ..Permission::default() },
+    )
 }
 
 /// A claim that may write a loop device of the test's own, which its backing file identifies.
 pub(crate) fn destroying(path: &Path, backing: &Path) -> Claim {
     let destroy = Some(backing.to_str().unwrap().to_owned());
-    claimed(path, Access::Write, &Permission { destroy, overwrite: Overwrite::Refused })
+    claimed(
+        path,
+        Access::Write,
+        &Permission { destroy, overwrite: Overwrite::Refused, ..Permission::default() },
+    )
 }
 
 /// A program that another test starts keeps our descriptors for a moment before it executes, and so holds what was just closed.

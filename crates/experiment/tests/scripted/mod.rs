@@ -334,6 +334,7 @@ pub(crate) fn run_after(
         cpu_count: Some(1),
         pin_cpus: &[],
         watch: &mut events,
+        peers: None,
         stop: &stop,
     };
     let outcome = runner.run();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::identity::{Identity, IdentityKind};
 use crate::labels::signature::Signature;
-use crate::uses::{Labelled, Use};
+use crate::uses::Labelled;
 use rdsk_model::{Device, Problem, ProblemKind, Target, TargetKind};
 use rdsk_sys::device_number::DeviceNumber;
 
@@ -74,7 +74,7 @@ fn directory() -> Examined {
 }
 
 fn destroy(word: &str) -> Permission {
-    Permission { destroy: Some(word.into()), overwrite: Overwrite::Allowed }
+    Permission { destroy: Some(word.into()), overwrite: Overwrite::Allowed, ..Permission::default() }
 }
 
 fn refused(examined: &Examined, permission: &Permission) -> Refusal {
@@ -111,6 +111,33 @@ fn every_use_refuses_every_write_and_no_read() {
             }
         }
     }
+}
+
+#[test]
+fn only_ranks_may_have_a_file_open_that_ranks_share() {
+    let shared =
+        Permission { overwrite: Overwrite::Allowed, sharing: Sharing::Ranks, ..Permission::default() };
+    let alone = Permission { sharing: Sharing::Alone, ..shared.clone() };
+    let with =
+        |kind, text: &str, examined: Examined| Examined { uses: vec![Use::new(kind, text)], ..examined };
+    for text in
+        ["the kernel says that it is open for writing", "process 7 (rdsk-mpi) has it open for writing"]
+    {
+        let open = with(UseKind::OpenElsewhere, text, file());
+        authorize(&open, Access::Write, &shared).unwrap();
+        refused(&open, &alone);
+    }
+    for (kind, text) in [
+        (UseKind::OpenElsewhere, "process 7 (qemu) has it open for writing"),
+        (UseKind::OpenElsewhere, "the array md1 keeps its write-intent bitmap in it"),
+        (UseKind::BackingFile, "loop0"),
+        (UseKind::Swap, "the kernel says that it is open for writing"),
+    ] {
+        refused(&with(kind, text, file()), &shared);
+    }
+    // No device is shared.
+    let device = with(UseKind::OpenElsewhere, "process 7 (rdsk-mpi) has it open for writing", disk());
+    refused(&device, &Permission { destroy: Some("WD 1".into()), ..shared });
 }
 
 #[test]
@@ -176,7 +203,7 @@ fn without_the_word_the_content_is_named_and_the_word_told() {
     assert_eq!(refusal.code, "needs-destroy");
     assert_eq!(refusal.message, "refusing to write to /dev/sdb: it holds gpt, ext4 \"home\"");
     assert_eq!(refusal.hint, "measure reads, or add --destroy 'WD 1' to lose everything on it");
-    let overwrite = Permission { destroy: None, overwrite: Overwrite::Allowed };
+    let overwrite = Permission { destroy: None, overwrite: Overwrite::Allowed, ..Permission::default() };
     assert_eq!(refused(&disk(), &overwrite).code, "needs-destroy", "--overwrite is for files");
     let blank = Examined { signatures: Vec::new(), ..disk() };
     assert_eq!(
@@ -225,7 +252,11 @@ fn without_an_identity_or_a_proof_nothing_opens() {
 fn whose_file_it_is_helps_only_where_the_kernel_tells_its_owner() {
     let hint = |doubt: &str| {
         let doubtful = Examined { doubts: vec![doubt.into()], ..file() };
-        refused(&doubtful, &Permission { destroy: None, overwrite: Overwrite::Allowed }).hint
+        refused(
+            &doubtful,
+            &Permission { destroy: None, overwrite: Overwrite::Allowed, ..Permission::default() },
+        )
+        .hint
     };
     let of_another =
         hint("the kernel shows only its owner whether it is open for writing, and procfs hides some");
@@ -273,9 +304,10 @@ fn files_need_overwrite_and_directories_do_not() {
         refusal.message,
         "refusing to write to /srv/a.img: rdsk did not create this file, and writing would destroy its content"
     );
-    let only_destroy = Permission { destroy: Some("WD 1".into()), overwrite: Overwrite::Refused };
+    let only_destroy =
+        Permission { destroy: Some("WD 1".into()), overwrite: Overwrite::Refused, ..Permission::default() };
     assert_eq!(refused(&file(), &only_destroy).code, "needs-overwrite");
-    let allowed = Permission { destroy: None, overwrite: Overwrite::Allowed };
+    let allowed = Permission { destroy: None, overwrite: Overwrite::Allowed, ..Permission::default() };
     authorize(&file(), Access::Write, &allowed).unwrap();
     authorize(&directory(), Access::Write, &Permission::default()).unwrap();
 }

@@ -30,11 +30,11 @@ pub(crate) fn look_error(name: &str) -> TargetError {
 }
 
 pub(crate) fn destroy(word: &str) -> Permission {
-    Permission { destroy: Some(word.to_owned()), overwrite: Overwrite::Refused }
+    Permission { destroy: Some(word.to_owned()), overwrite: Overwrite::Refused, ..Permission::default() }
 }
 
 pub(crate) fn overwrite() -> Permission {
-    Permission { destroy: None, overwrite: Overwrite::Allowed }
+    Permission { destroy: None, overwrite: Overwrite::Allowed, ..Permission::default() }
 }
 
 /// The refusal of a write, from the permission check and from the claim, which must agree.

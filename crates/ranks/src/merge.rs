@@ -1,0 +1,195 @@
+//! The Records of ranks as one result. They are added one after the other, so that no more than one of them is held. The evidence of a
+//! host is that of its first rank, whose counters ran while all ranks of that host did; the verdict is that of each host.
+
+use crate::merge_cell::CellPool;
+use crate::summary::shares;
+use rdsk_model::{
+    CellRecord, Estimate, Evidence, Problem, ProblemKind, ProcessIo, RankRun, Record, Status, Target,
+    Verdict, VerdictCode,
+};
+use rdsk_stats::mean_interval;
+use std::collections::BTreeMap;
+
+/// The tests of one host: their counters, and the evidence of its first rank.
+#[derive(Debug)]
+struct Host {
+    name: String,
+    targets: Vec<Target>,
+    cpu_count: Option<u32>,
+    cells: Vec<CellPool>,
+}
+
+/// The ranks so far.
+#[derive(Debug)]
+pub struct Merge {
+    record: Record,
+    size: u32,
+    cells: Vec<CellPool>,
+    /// By the boot of their kernels.
+    hosts: BTreeMap<String, Host>,
+}
+
+impl Merge {
+    /// Begins with the part of one rank, best that of rank 0; `None` where it is no part of a run of several ranks.
+    pub fn new(first: &Record) -> Option<Self> {
+        let size = first.ranks.first()?.ranks;
+        let cells = first.cells.iter().map(CellPool::new).collect();
+        let mut merge = Self {
+            record: Record { cells: Vec::new(), ..first.clone() },
+            size,
+            cells,
+            hosts: BTreeMap::new(),
+        };
+        merge.record.findings.clear();
+        merge.record.sustained.clear();
+        merge.add_host(first.ranks.first()?, first);
+        Some(merge)
+    }
+
+    /// Adds the part of another rank; false where it is none of this run, or is there already.
+    pub fn add(&mut self, part: &Record) -> bool {
+        let Some(rank) =
+            part.ranks.first().filter(|rank| rank.ranks == self.size && rank.run == self.record.ranks[0].run)
+        else {
+            return false;
+        };
+        if self.record.ranks.iter().any(|known| known.rank == rank.rank) {
+            return false;
+        }
+        for pool in &mut self.cells {
+            if let Some(cell) = part.cell(&pool.cell.id) {
+                pool.add(cell);
+            }
+        }
+        self.record.elapsed_ns = self.record.elapsed_ns.max(part.elapsed_ns);
+        for note in
+            part.notes.iter().filter(|note| !self.record.notes.contains(note)).cloned().collect::<Vec<_>>()
+        {
+            self.record.notes.push(format!("rank {}: {note}", rank.rank));
+        }
+        self.record.ranks.push(rank.clone());
+        self.add_host(rank, part);
+        true
+    }
+
+    fn add_host(&mut self, rank: &RankRun, part: &Record) {
+        // Ranks that do not know their kernel count as alone on it.
+        let boot = if rank.boot.is_empty() { format!("rank {}", rank.rank) } else { rank.boot.clone() };
+        let Some(host) = self.hosts.get_mut(&boot) else {
+            let cpu_count = part.host.as_ref().map(|host| host.cpu_count);
+            let cells = part.cells.iter().map(CellPool::new).collect();
+            let host = Host { name: rank.host.clone(), targets: part.targets.clone(), cpu_count, cells };
+            self.hosts.insert(boot, host);
+            return;
+        };
+        for pool in &mut host.cells {
+            if let Some(cell) = part.cell(&pool.cell.id) {
+                pool.add(cell);
+                add_process(&mut pool.cell.evidence.process, cell.evidence.process);
+            }
+        }
+    }
+
+    /// The result of all ranks; those that are missing or ended early are named in its error.
+    pub fn result(self) -> Record {
+        let Self { mut record, size, cells, hosts, .. } = self;
+        record.ranks.sort_by_key(|rank| rank.rank);
+        let missing = (0..size).filter(|&rank| !record.ranks.iter().any(|known| known.rank == rank));
+        let missing: Vec<RankRun> =
+            missing.map(|rank| RankRun { rank, ranks: size, ..RankRun::default() }).collect();
+        record.ranks.extend(missing);
+        record.ranks.sort_by_key(|rank| rank.rank);
+        let hosts: Vec<Host> = hosts.into_values().collect();
+        record.cells = cells.into_iter().map(|pool| of_all(pool, &hosts, &record.ranks)).collect();
+        if let Some((status, problem)) = how_ended(&record.ranks) {
+            (record.status, record.error) = (status, Some(problem));
+        }
+        record
+    }
+}
+
+fn add_process(sums: &mut ProcessIo, more: ProcessIo) {
+    *sums = sums.plus(more);
+}
+
+/// One test of all ranks: rates over the time in which all ran, evidence of every host.
+fn of_all(pool: CellPool, hosts: &[Host], ranks: &[RankRun]) -> CellRecord {
+    let mut cell = pool.result();
+    let rates: Vec<f64> = shares(ranks, &cell.id).iter().filter_map(|share| share.bytes_per_s).collect();
+    if let Some(mean) = rdsk_stats::mean(&rates) {
+        let half = mean_interval(&rates).map(|interval| (interval.high - interval.low) / 2.0);
+        let bytes_per_s = Estimate::around(mean, half);
+        let bytes_of_each = cell.result.bytes.zip(cell.result.ops).filter(|&(_, ops)| ops > 0);
+        cell.result.ops_per_s = bytes_of_each.map(|(bytes, ops)| bytes_per_s.over(bytes as f64 / ops as f64));
+        cell.result.bytes_per_s = Some(bytes_per_s);
+    }
+    let of_hosts = hosts.iter().filter_map(|host| {
+        let of_host = host.cells.iter().find(|of_host| of_host.cell.id == cell.id)?;
+        Some((host, of_host.clone().result()))
+    });
+    let of_hosts: Vec<(&Host, CellRecord)> = of_hosts.collect();
+    let verdicts = of_hosts.iter().map(|(host, cell)| {
+        (host.name.as_str(), rdsk_analysis::verdict(cell, &host.targets, host.cpu_count))
+    });
+    cell.verdict = verdict_of_all(verdicts.collect());
+    let named = of_hosts.into_iter().map(|(host, cell)| named(host, cell.evidence, hosts.len()));
+    cell.evidence = named.reduce(Evidence::plus).unwrap_or_default();
+    cell
+}
+
+/// The evidence of a host; with several of them, devices have the name of theirs, as `node1:sda`.
+fn named(host: &Host, mut evidence: Evidence, hosts: usize) -> Evidence {
+    if hosts > 1 {
+        for device in &mut evidence.device {
+            device.name = format!("{}:{}", host.name, device.name);
+        }
+    }
+    evidence
+}
+
+/// The verdict that all hosts have, else the first that is not of a device, with its host.
+fn verdict_of_all(verdicts: Vec<(&str, Verdict)>) -> Option<Verdict> {
+    let differs = verdicts.iter().position(|(_, verdict)| verdict.code != VerdictCode::Device);
+    let hosts = verdicts.len();
+    let (host, verdict) = verdicts.into_iter().nth(differs.unwrap_or(0))?;
+    let text = if hosts > 1 { format!("on {host}: {}", verdict.text) } else { verdict.text.clone() };
+    Some(Verdict { text, ..verdict })
+}
+
+/// How a run ended of which not all ranks came to their end; `None` where all did.
+fn how_ended(ranks: &[RankRun]) -> Option<(Status, Problem)> {
+    let list = |is: &dyn Fn(&RankRun) -> bool| {
+        let names = ranks.iter().filter(|rank| is(rank)).map(|rank| match rank.host.as_str() {
+            "" => rank.rank.to_string(),
+            host => format!("{} on {host}", rank.rank),
+        });
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let size = ranks.len();
+    let silent = list(&|rank| rank.status.is_none());
+    if !silent.is_empty() {
+        let message = format!("partial: of {size} ranks, these ended without a word: {silent}");
+        let hint = "mpirun says why; what all ranks measured until then is in the result";
+        return Some((Status::Failed, Problem::new(ProblemKind::Io, "rank-gone", message, hint)));
+    }
+    // Ranks that ended since another one did say so.
+    let is_cause = |rank: &&RankRun| {
+        let code = rank.error.as_ref().map(|error| error.code.as_str());
+        !matches!(code, Some("rank-differs" | "rank-failed" | "rank-gone"))
+    };
+    let failed: Vec<&RankRun> = ranks.iter().filter(|rank| rank.status == Some(Status::Failed)).collect();
+    let failed = failed.iter().find(|rank| is_cause(rank)).or(failed.first());
+    if let Some(RankRun { rank, host, error, .. }) = failed {
+        let why = error.as_ref().map_or("it failed", |error| error.message.as_str());
+        let kind = error.as_ref().map_or(ProblemKind::Io, |error| error.kind);
+        let message = format!("partial: rank {rank} on {host}: {why}");
+        let hint = error.as_ref().and_then(|error| error.hint.clone()).unwrap_or_default();
+        return Some((Status::Failed, Problem::new(kind, "rank-failed", message, hint.as_str())));
+    }
+    let stopped = list(&|rank| rank.status == Some(Status::Interrupted));
+    (!stopped.is_empty()).then(|| {
+        let message = format!("partial: a signal ended these of {size} ranks: {stopped}");
+        let hint = "the result holds what was measured until then";
+        (Status::Interrupted, Problem::new(ProblemKind::Interrupted, "interrupted", message, hint))
+    })
+}
