@@ -71,7 +71,9 @@ impl KindPool {
 
     fn result(&self) -> Option<KindResult> {
         let latency_ns = self.latencies.latency()?;
-        Some(KindResult { ops: self.ops, bytes: self.bytes, latency_ns, windows: Vec::new() })
+        // The ranks' worst seconds need not be the same ones.
+        let (least_bytes_per_s, windows) = (None, Vec::new());
+        Some(KindResult { ops: self.ops, bytes: self.bytes, latency_ns, least_bytes_per_s, windows })
     }
 }
 
@@ -80,7 +82,7 @@ impl KindPool {
 struct JobPool {
     name: String,
     elapsed_ns: u64,
-    kinds: [KindPool; 3],
+    kinds: [KindPool; 4],
     due: Option<(u64, u64)>,
     lag: Pool,
 }
@@ -89,7 +91,7 @@ impl JobPool {
     fn add(&mut self, more: &JobResult) {
         self.name.clone_from(&more.name);
         self.elapsed_ns = self.elapsed_ns.max(more.elapsed_ns);
-        let kinds = [&more.reads, &more.writes, &more.flushes];
+        let kinds = [&more.reads, &more.writes, &more.trims, &more.flushes];
         self.kinds.iter_mut().zip(kinds).for_each(|(pool, kind)| pool.add(kind.as_ref()));
         if let Some(rate) = &more.rate {
             let (due, unsent) = self.due.unwrap_or_default();
@@ -99,7 +101,7 @@ impl JobPool {
     }
 
     fn result(&self) -> JobResult {
-        let [reads, writes, flushes] = &self.kinds;
+        let [reads, writes, trims, flushes] = &self.kinds;
         let none = || Latency::from(&Histogram::new());
         let rate = self.due.map(|(due, unsent)| RateResult {
             due,
@@ -111,6 +113,7 @@ impl JobPool {
             elapsed_ns: self.elapsed_ns,
             reads: reads.result(),
             writes: writes.result(),
+            trims: trims.result(),
             flushes: flushes.result(),
             rate,
         }
