@@ -135,7 +135,7 @@ empty() {
     bare() {
         code=$1
         shift
-        ends_with "$code" env -i chroot "$root" /rdsk "$@"
+        ends_with "$code" env -i PATH="$PATH" chroot "$root" /rdsk "$@"
     }
     bare 0 --version
     # What was checked is opened again through /proc, so that it is the same.

@@ -410,9 +410,9 @@ mod tests {
             processors: 1,
         };
         let error =
-            JobFile::parse("x", "[a]\nrw=trim\nbs=${NONE}\n[b]\nioengine=null\n", &around).unwrap_err();
+            JobFile::parse("x", "[a]\nramp_time=5\nbs=${NONE}\n[b]\nioengine=null\n", &around).unwrap_err();
         let expected = [
-            "rw: rdsk discards nothing",
+            "ramp_time: rdsk counts a phase from its start on; shorten runtime instead",
             "a variable that is not set here",
             "ioengine: this engine does no I/O of a disk",
         ];
