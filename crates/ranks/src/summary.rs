@@ -4,7 +4,7 @@
 use rdsk_model::{ClockOffset, RankRun, RankVisit, Record};
 use rdsk_stats::{holm, median, paired_ratio};
 
-/// A rank is called slow where it is surely slower than this part of the others' median.
+/// A rank is called slow where it is surely slower than the others' median, and has at most this part of it.
 const SLOW: f64 = 0.95;
 /// The chance to name one where none is slow, over all ranks.
 const ALPHA: f64 = 0.05;
@@ -101,7 +101,7 @@ pub struct SlowRank {
     pub interval: Option<(f64, f64)>,
     /// Moments at which both were compared.
     pub pairs: usize,
-    /// Chance of such a ratio if it had 95 % of the others' rate, corrected for the number of ranks.
+    /// Chance of such a ratio if it were as fast as the others, corrected for the number of ranks.
     pub p_value: f64,
 }
 
@@ -121,7 +121,7 @@ pub fn slow_rank(ranks: &[RankRun], cell: &str) -> Option<SlowRank> {
     let compared: Vec<_> =
         (0..present.len()).map(|rank| paired_ratio(&pairs(&turns, rank))).collect::<Option<_>>()?;
     let chance = |ratio: &rdsk_stats::PairedRatio| match ratio.ratio < SLOW {
-        true => ratio.p_value(SLOW).unwrap_or(1.0),
+        true => ratio.p_value(1.0).unwrap_or(1.0),
         false => 1.0,
     };
     let corrected = holm(&compared.iter().map(chance).collect::<Vec<_>>());
