@@ -16,9 +16,6 @@ use doubts::doubts;
 use figure::figure_of;
 use rdsk_model::{CellRecord, JobResult, LoadJob, Need, Record, Statistic, Threshold};
 
-/// With this many requests a p99 has an interval, unless their repeats differ.
-const MANY: u64 = 10_000;
-
 /// The answer to one threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
@@ -152,7 +149,9 @@ fn why_unsure(threshold: &Threshold, figure: &Figure, result: &JobResult) -> Str
         return course;
     }
     if figure.low.is_none() || figure.high.is_none() {
-        if figure.ops < MANY {
+        // Ten in the part above the percentile.
+        let enough = if threshold.statistic == Statistic::P999 { 10_000 } else { 1000 };
+        if figure.ops < enough {
             format!("too few requests for an interval ({})", figure.ops)
         } else {
             "the repeats differ too much for an interval".into()
