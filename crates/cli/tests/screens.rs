@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// Name, words, and exit code.
 const SCREENS: &[(&str, &[&str], i32)] = &[
-    ("check", &["check", "etcd", "sim:wd2500", "--seed", "1", "--no-history", "--ascii", "-q"], 5),
+    ("check", &["check", "gitlab", "sim:wd2500", "--seed", "1", "--no-history", "--ascii", "-q"], 1),
     ("check-list", &["check", "list"], 0),
     (
         "load",
