@@ -51,6 +51,12 @@ fn the_parts_of_ranks_are_one_result_that_names_who_is_missing() {
         "{}",
         page.stdout
     );
+    // A page of one result, and no fleet.
+    let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+    command.current_dir(place.path()).arg("report").arg(place.path()).args(["-o", "page.html"]);
+    let report = cli::run(command, LONG);
+    assert_eq!(report.ended, Ended::Exited(0), "{}", report.stderr);
+    assert!(place.path().join("page.html").is_file(), "{}", report.stdout);
     // Parts of two runs are no result.
     let mut other = part(&record, 1, "complete");
     other["ranks"][0]["run"] = json!("02");

@@ -55,9 +55,10 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Whether these are the runs of a fleet: a directory, or more than one graph distinguishes.
+    /// Whether these are the runs of a fleet: a directory that does not hold the parts of one run, or more than one graph distinguishes.
     pub(super) fn is_fleet(&self) -> bool {
-        self.runs.len() > MAX_RECORDS || self.runs.iter().any(|word| Path::new(word).is_dir())
+        let is_fleet = |path: &Path| path.is_dir() && !crate::ranks::parts::is_directory(path);
+        self.runs.len() > MAX_RECORDS || self.runs.iter().any(|word| is_fleet(Path::new(word)))
     }
 
     /// Refuses what means nothing.
