@@ -8,7 +8,7 @@ use rdsk_units::printable;
 /// take longer. A quarter of that leaves room for short spans and clever scheduling.
 pub const SOONER_THAN_PLATTERS_NS: u64 = 500_000;
 /// Half a turn at 15,000 per minute, which a write waits for on average before it is on the platter.
-pub const QUICKEST_TURN_NS: u64 = 2_000_000;
+pub const QUICKEST_HALF_TURN_NS: u64 = 2_000_000;
 /// I/Os from which the median counts.
 const MIN_FOR_MEDIAN: u64 = 100;
 

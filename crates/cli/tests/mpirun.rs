@@ -57,6 +57,11 @@ fn the_parts_of_ranks_are_one_result_that_names_who_is_missing() {
     let report = cli::run(command, LONG);
     assert_eq!(report.ended, Ended::Exited(0), "{}", report.stderr);
     assert!(place.path().join("page.html").is_file(), "{}", report.stdout);
+    // Two such directories are two runs, here the same one, and no fleet.
+    let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+    command.arg("compare").arg(place.path()).arg(place.path());
+    let pair = cli::run(command, LONG);
+    assert!(pair.stderr.contains(" are the same run, "), "{}{}", pair.stdout, pair.stderr);
     // Parts of two runs are no result.
     let mut other = part(&record, 1, "complete");
     other["ranks"][0]["run"] = json!("02");

@@ -33,6 +33,11 @@ const SCREENS: &[(&str, &[&str], i32)] = &[
     ("sim-list", &["sim", "list"], 0),
 ];
 
+/// Whether a word is like 2026-11-28T23:06:38Z.
+fn is_moment(word: &str) -> bool {
+    word.len() == 20 && word.ends_with('Z') && word.contains('T')
+}
+
 fn screen(directory: &Path, columns: usize, words: &[&str], code: i32) -> String {
     let mut line = command(words);
     line.current_dir(directory).env("COLUMNS", columns.to_string());
@@ -41,7 +46,7 @@ fn screen(directory: &Path, columns: usize, words: &[&str], code: i32) -> String
     // Without the moment of the run, the time that it took here, and its id.
     let (page, _) = run.stdout.split_once("Simulated ").unwrap_or((&run.stdout, ""));
     page.lines()
-        .filter(|line| !line.split(['Z', ' ']).any(|word| word.len() == 19 && word.contains('T')))
+        .filter(|line| !line.split([',', ' ']).any(is_moment))
         .map(|line| format!("{line}\n"))
         .collect()
 }

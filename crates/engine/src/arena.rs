@@ -127,7 +127,7 @@ pub(crate) struct Arena {
     pub(crate) depth: usize,
     /// As many as I/Os in flight, or more.
     pub(crate) slots: usize,
-    /// So many of these, the first ones, are for reads beside writes; 0 where all slots are for the same.
+    /// The first slots, this many, are for reads beside writes; 0 where all slots are for the same.
     pub(crate) read_slots: usize,
     /// Whether each slot is one piece of memory, where the kernel has huge pages.
     pub(crate) is_in_one_piece: bool,
@@ -284,7 +284,7 @@ impl Arena {
     }
 }
 
-/// Makes the end of a sector zeros, so that so many percent of it are; its stamp stays.
+/// Makes `percent` of a sector zeros, at its end; its stamp stays.
 fn compress(sector: &mut [u8], percent: u32) {
     let random_bytes = sector.len() * 100u32.saturating_sub(percent) as usize / 100;
     sector[random_bytes.max(SHORT_STAMP_BYTES)..].fill(0);

@@ -13,6 +13,7 @@ mod ranks;
 mod summary;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
 mod threads;
 mod tree;
 
@@ -25,5 +26,4 @@ pub use mpi::Mpi;
 pub use parts::{PIECE_BYTES, receive_document, send_document};
 pub use ranks::{Ranks, Tag, Traffic};
 pub use summary::{ClockShown, SlowRank, Starts, Summary, VisitShare, shares, slow_rank, summary};
-pub use threads::Threads;
 pub use tree::{all_gather_is_true, broadcast, from_all};

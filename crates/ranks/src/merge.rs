@@ -4,8 +4,8 @@
 use crate::merge_cell::CellPool;
 use crate::summary::shares;
 use rdsk_model::{
-    CellRecord, Estimate, Evidence, Problem, ProblemKind, ProcessIo, RankRun, Record, Status, Target,
-    Verdict, VerdictCode,
+    CellRecord, Estimate, Evidence, Problem, ProblemKind, RankRun, Record, Status, Target, Verdict,
+    VerdictCode,
 };
 use rdsk_stats::mean_interval;
 use std::collections::BTreeMap;
@@ -17,6 +17,23 @@ struct Host {
     targets: Vec<Target>,
     cpu_count: Option<u32>,
     cells: Vec<CellPool>,
+}
+
+impl Host {
+    /// With its first rank.
+    fn new(rank: &RankRun, part: &Record) -> Self {
+        Self {
+            name: rank.host.clone(),
+            targets: part.targets.clone(),
+            cpu_count: part.host.as_ref().map(|host| host.cpu_count),
+            cells: part.cells.iter().map(CellPool::new).collect(),
+        }
+    }
+}
+
+/// The boot of the kernel of a rank; a rank that does not know it counts as alone on its own.
+fn boot(rank: &RankRun) -> String {
+    if rank.boot.is_empty() { format!("rank {}", rank.rank) } else { rank.boot.clone() }
 }
 
 /// The ranks so far.
@@ -31,19 +48,12 @@ pub struct Merge {
 
 impl Merge {
     /// Begins with the part of one rank, best that of rank 0; `None` where it is no part of a run of several ranks.
-    pub fn new(first: &Record) -> Option<Self> {
-        let size = first.ranks.first()?.ranks;
-        let cells = first.cells.iter().map(CellPool::new).collect();
-        let mut merge = Self {
-            record: Record { cells: Vec::new(), ..first.clone() },
-            size,
-            cells,
-            hosts: BTreeMap::new(),
-        };
-        merge.record.findings.clear();
-        merge.record.sustained.clear();
-        merge.add_host(first.ranks.first()?, first);
-        Some(merge)
+    pub fn new(mut first: Record) -> Option<Self> {
+        let rank = first.ranks.first()?.clone();
+        let hosts = BTreeMap::from([(boot(&rank), Host::new(&rank, &first))]);
+        let cells = std::mem::take(&mut first.cells).iter().map(CellPool::new).collect();
+        let record = Record { findings: Vec::new(), sustained: Vec::new(), ..first };
+        Some(Self { record, size: rank.ranks, cells, hosts })
     }
 
     /// Adds the part of another rank; false where it is none of this run, or is there already.
@@ -62,30 +72,24 @@ impl Merge {
             }
         }
         self.record.elapsed_ns = self.record.elapsed_ns.max(part.elapsed_ns);
-        for note in
-            part.notes.iter().filter(|note| !self.record.notes.contains(note)).cloned().collect::<Vec<_>>()
-        {
-            self.record.notes.push(format!("rank {}: {note}", rank.rank));
-        }
+        let known = self.record.notes.clone();
+        let new = part.notes.iter().filter(|note| !known.contains(note));
+        self.record.notes.extend(new.map(|note| format!("rank {}: {note}", rank.rank)));
         self.record.ranks.push(rank.clone());
         self.add_host(rank, part);
         true
     }
 
     fn add_host(&mut self, rank: &RankRun, part: &Record) {
-        // Ranks that do not know their kernel count as alone on it.
-        let boot = if rank.boot.is_empty() { format!("rank {}", rank.rank) } else { rank.boot.clone() };
-        let Some(host) = self.hosts.get_mut(&boot) else {
-            let cpu_count = part.host.as_ref().map(|host| host.cpu_count);
-            let cells = part.cells.iter().map(CellPool::new).collect();
-            let host = Host { name: rank.host.clone(), targets: part.targets.clone(), cpu_count, cells };
-            self.hosts.insert(boot, host);
+        let Some(host) = self.hosts.get_mut(&boot(rank)) else {
+            self.hosts.insert(boot(rank), Host::new(rank, part));
             return;
         };
         for pool in &mut host.cells {
             if let Some(cell) = part.cell(&pool.cell.id) {
                 pool.add(cell);
-                add_process(&mut pool.cell.evidence.process, cell.evidence.process);
+                let process = &mut pool.cell.evidence.process;
+                *process = process.plus(cell.evidence.process);
             }
         }
     }
@@ -106,10 +110,6 @@ impl Merge {
         }
         record
     }
-}
-
-fn add_process(sums: &mut ProcessIo, more: ProcessIo) {
-    *sums = sums.plus(more);
 }
 
 /// One test of all ranks: rates over the time in which all ran, evidence of every host.

@@ -1,8 +1,9 @@
 //! Ranks as threads of one process: a common start on clocks that are apart, what is sent, and the result of all.
 
+use crate::threads::Threads;
 use crate::{
-    Lockstep, Merge, Myself, PIECE_BYTES, Ranks, Threads, Traffic, receive_document, send_document, shares,
-    slow_rank, summary,
+    Lockstep, Merge, Myself, PIECE_BYTES, Ranks, Traffic, receive_document, send_document, shares, slow_rank,
+    summary,
 };
 use rdsk_model::{
     CellRecord, CellResult, Clock, ClockOffset, Evidence, Experiment, Latency, Peers, Problem, ProblemKind,
@@ -213,7 +214,7 @@ fn part(rank: u32, ranks: u32, speed: f64, seed: u64) -> Record {
 }
 
 fn merged(parts: &[Record]) -> Record {
-    let mut merge = Merge::new(&parts[0]).unwrap();
+    let mut merge = Merge::new(parts[0].clone()).unwrap();
     assert!(parts[1..].iter().all(|part| merge.add(part)));
     merge.result()
 }
@@ -238,7 +239,7 @@ fn the_result_of_all_is_the_sum_of_the_parts() {
     assert_eq!((latency.count, &latency.histogram), (expected.count, &expected.histogram));
     assert_eq!((all.status, all.error.clone()), (Status::Complete, None));
     // A part counts once, and one of another run never.
-    let mut merge = Merge::new(&parts[0]).unwrap();
+    let mut merge = Merge::new(parts[0].clone()).unwrap();
     assert!(merge.add(&parts[1]) && !merge.add(&parts[1]) && !merge.add(&part(2, 3, 1.0, 7)));
 }
 

@@ -1,4 +1,4 @@
-//! Ranks as threads of one process, for tests. It counts what they send.
+//! Ranks as threads of one process, for the tests of this crate. It counts what they send.
 
 use crate::error::RanksError;
 use crate::ranks::{Ranks, Tag, Traffic};
@@ -15,7 +15,7 @@ struct Post {
 
 /// One rank of several in a process.
 #[derive(Debug)]
-pub struct Threads {
+pub(crate) struct Threads {
     rank: u32,
     size: u32,
     post: Arc<(Mutex<Post>, Condvar)>,
@@ -23,8 +23,8 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// So many ranks.
-    pub fn new(size: u32) -> Vec<Self> {
+    /// All ranks of a run, `size` of them.
+    pub(crate) fn new(size: u32) -> Vec<Self> {
         let post = Arc::new((Mutex::default(), Condvar::new()));
         (0..size).map(|rank| Self { rank, size, post: Arc::clone(&post), sent: Mutex::default() }).collect()
     }

@@ -6,7 +6,9 @@ use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::labels::signature;
 use crate::permission::{Access, Overwrite, Permission, Refusal, Sharing};
-use crate::uses::{InUse, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, Use, UseKind};
+use crate::uses::{
+    InUse, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, Opener, UNSEEN_OPENER, Use, UseKind,
+};
 use rdsk_units::printable;
 
 const NAME_ANOTHER: &str = "measure reads, or name an unused device";
@@ -34,10 +36,12 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
 /// Whether a use is that of another rank: an rdsk has the file open, or the kernel says so without saying who.
 pub(crate) fn is_by_rank(used: &Use, sharing: Sharing) -> bool {
     let is_open = matches!(used.kind, UseKind::OpenElsewhere | UseKind::ReadElsewhere);
-    let is_by_rdsk = used.text.starts_with("process ") && used.text.contains("(rdsk");
-    sharing == Sharing::Ranks
-        && is_open
-        && (is_by_rdsk || used.text.starts_with("the kernel says that it is open for"))
+    let may_be_rank = match &used.opener {
+        Some(Opener::Process(name)) => name.starts_with("rdsk"),
+        Some(Opener::Unseen) => true,
+        None => false,
+    };
+    sharing == Sharing::Ranks && is_open && may_be_rank
 }
 
 /// Checks again, with the uses as they are now, a target that was authorized before.

@@ -106,6 +106,15 @@ pub enum Labelled {
     },
 }
 
+/// Who has a target open.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Opener {
+    /// A process of this name, by its `comm`.
+    Process(String),
+    /// The kernel says that there is one, and no process shows it.
+    Unseen,
+}
+
 /// One use, with what it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Use {
@@ -119,12 +128,15 @@ pub struct Use {
     /// By what another look knows this use again; `None` where that is the text.
     #[serde(skip)]
     pub(crate) known_by: Option<String>,
+    /// Who has it open, for a use by that.
+    #[serde(skip)]
+    pub(crate) opener: Option<Opener>,
 }
 
 impl Use {
     /// A use; control characters in `text` are escaped.
     pub(crate) fn new(kind: UseKind, text: &str) -> Self {
-        Self { kind, text: rdsk_units::printable(text), labelled: None, known_by: None }
+        Self { kind, text: rdsk_units::printable(text), labelled: None, known_by: None, opener: None }
     }
 
     /// Whether another look saw the same use.
@@ -150,11 +162,18 @@ impl InUse {
         self.uses.push(Use::new(kind, text));
     }
 
-    /// A process, by its number and as messages show it, and what it does. Its name may be another one at the next look: that of a program
-    /// which it executes, or one that it gave itself.
-    pub(crate) fn add_process(&mut self, kind: UseKind, id: &str, shown: &str, does: &str) {
+    /// A process, by its number and name, and what it does. Its name may be another one at the next look: that of a program which it
+    /// executes, or one that it gave itself.
+    pub(crate) fn add_process(&mut self, kind: UseKind, id: &str, name: &str, does: &str) {
         let known_by = Some(format!("{id} {does}"));
-        self.uses.push(Use { known_by, ..Use::new(kind, format!("{shown} {does}").trim_end()) });
+        let opener = Some(Opener::Process(name.to_owned()));
+        let text = format!("process {id} ({name}) {does}");
+        self.uses.push(Use { known_by, opener, ..Use::new(kind, text.trim_end()) });
+    }
+
+    /// The kernel says that the target is open, and no process shows it.
+    pub(crate) fn add_unseen(&mut self, kind: UseKind, text: &str) {
+        self.uses.push(Use { opener: Some(Opener::Unseen), ..Use::new(kind, text) });
     }
 
     /// A label says that what has it belongs to something.

@@ -70,10 +70,10 @@ fn flush_doubt(
     lost.or_else(|| platter_doubt(record, cell, result))
 }
 
-/// No platter makes anything durable in less time than it takes to turn.
+/// On average a write waits for half a turn of the platter before it is durable.
 fn platter_doubt(record: &Record, cell: &CellRecord, result: &JobResult) -> Option<String> {
     let durable = result.flushes.as_ref().or(result.writes.as_ref())?;
-    let median_ns = durable.latency_ns.p50.filter(|ns| *ns < medium::QUICKEST_TURN_NS)?;
+    let median_ns = durable.latency_ns.p50.filter(|ns| *ns < medium::QUICKEST_HALF_TURN_NS)?;
     let of_cell = record.targets.iter().filter(|target| cell.workload.targets.contains(&target.index));
     let device =
         of_cell.filter_map(|target| target.device.as_ref()).find(|device| device.rotational == Some(true))?;
@@ -191,7 +191,7 @@ mod tests {
     use crate::fixtures;
 
     #[test]
-    fn no_platter_flushes_sooner_than_it_turns() {
+    fn no_platter_flushes_sooner_than_half_a_turn() {
         let mut record = fixtures::load();
         let mut said = |rotational, p50_ns| {
             for target in &mut record.targets {

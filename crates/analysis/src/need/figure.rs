@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(lowest(&bursting(), &writes).unwrap().value, 524_288.0);
     }
 
-    /// A test in rounds of so many minutes, each with 98 requests of 1 ms and two of so many ms.
+    /// A test in rounds of `minutes`, each with 98 requests of 1 ms and two of the `slow_ms` of its round.
     fn rounds(minutes: u64, slow_ms: &[u64]) -> (CellRecord, KindResult) {
         const MS: u64 = 1_000_000;
         let mut cell = fixtures::load().cells[0].clone();

@@ -4,6 +4,7 @@
 use super::options::Compare;
 use super::style;
 use crate::json_file::{self, DocumentKind, JSON, Sink};
+use crate::ranks::parts;
 use crate::usage::usage;
 use crate::{out, record_file};
 use rdsk_compare::fleet::{Fleet, Gathering};
@@ -20,10 +21,15 @@ const MOST_PAIRS: usize = 8;
 const MOST_WARNINGS: usize = 3;
 const FLEET: DocumentKind = DocumentKind { start: "{\"schema\":\"rdsk.fleet/", ..JSON };
 
+/// Whether this is a directory of runs, each in a file of its own, and not of the parts of a single run.
+pub(crate) fn is_directory(path: &Path) -> bool {
+    path.is_dir() && !parts::is_directory(path)
+}
+
 /// Whether these runs are those of a fleet: a directory, or more than pages of pairs can show. A condition is about pairs.
 pub(super) fn is_fleet(options: &Compare) -> bool {
     options.asks_nothing_of_pairs()
-        && (options.runs.iter().any(|word| Path::new(word).is_dir())
+        && (options.runs.iter().any(|word| is_directory(Path::new(word)))
             || options.runs.len() > MOST_PAIRS && !options.runs.iter().any(|word| word.starts_with("sim:")))
 }
 
@@ -54,7 +60,7 @@ fn fleet(words: &[String], asked: &str) -> Result<Fleet, Problem> {
     let mut gathering = Gathering::default();
     for word in words {
         let path = Path::new(word);
-        if path.is_dir() {
+        if is_directory(path) {
             add_directory(&mut gathering, path, asked)?;
         } else {
             gathering.add(&name(path), &record_file::named(word, asked, "no-record")?);

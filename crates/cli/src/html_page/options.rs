@@ -1,6 +1,7 @@
 //! The arguments of `rdsk report`. They parse words and open nothing.
 
 use crate::cli_args::JsonPlace;
+use crate::compare::fleet;
 use crate::output_args::HistoryArgs;
 use crate::usage::usage;
 use crate::{completion, value};
@@ -55,10 +56,9 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Whether these are the runs of a fleet: a directory that does not hold the parts of one run, or more than one graph distinguishes.
+    /// Whether these are the runs of a fleet: a directory of runs, or more than one graph distinguishes.
     pub(super) fn is_fleet(&self) -> bool {
-        let is_fleet = |path: &Path| path.is_dir() && !crate::ranks::parts::is_directory(path);
-        self.runs.len() > MAX_RECORDS || self.runs.iter().any(|word| is_fleet(Path::new(word)))
+        self.runs.len() > MAX_RECORDS || self.runs.iter().any(|word| fleet::is_directory(Path::new(word)))
     }
 
     /// Refuses what means nothing.

@@ -218,7 +218,7 @@ impl Rank<'_> {
                 Ok(None) => parts.cloned().ok_or_else(String::new),
                 Err(error) => Err(error.to_string()),
             };
-        let mut merge = Merge::new(&record).expect("the part of a rank says which one it is");
+        let mut merge = Merge::new(record).expect("the part of a rank says which one it is");
         for rank in 1..self.mpi.size() {
             let added = match &place {
                 Ok(place) => place

@@ -45,7 +45,7 @@ pub(crate) fn merged(
         let is_added = match &mut merge {
             Some(merge) => merge.add(&part),
             None => {
-                merge = Merge::new(&part);
+                merge = Merge::new(part);
                 merge.is_some()
             }
         };

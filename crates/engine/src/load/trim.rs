@@ -19,7 +19,7 @@ pub fn why_not(job: &LoadJob, target: &Target) -> Option<&'static str> {
     }
 }
 
-/// Discards so many bytes: `BLKDISCARD` of a device, a hole in a file.
+/// Discards a range of bytes: `BLKDISCARD` of a device, a hole in a file.
 ///
 /// # Errors
 /// Those of the call, such as `EOPNOTSUPP` of a device that discards nothing.

@@ -157,7 +157,7 @@ fn mean_bytes(requests: &Requests) -> f64 {
     bytes / weight
 }
 
-/// A share of so many bytes, in whole blocks and at least one.
+/// A share of `bytes`, in whole blocks and at least one.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::identity::{Identity, IdentityKind};
 use crate::labels::signature::Signature;
-use crate::uses::Labelled;
+use crate::uses::{Labelled, Opener};
 use rdsk_model::{Device, Problem, ProblemKind, Target, TargetKind};
 use rdsk_sys::device_number::DeviceNumber;
 
@@ -118,25 +118,27 @@ fn only_ranks_may_have_a_file_open_that_ranks_share() {
     let shared =
         Permission { overwrite: Overwrite::Allowed, sharing: Sharing::Ranks, ..Permission::default() };
     let alone = Permission { sharing: Sharing::Alone, ..shared.clone() };
-    let with =
-        |kind, text: &str, examined: Examined| Examined { uses: vec![Use::new(kind, text)], ..examined };
-    for text in
-        ["the kernel says that it is open for writing", "process 7 (rdsk-mpi) has it open for writing"]
-    {
-        let open = with(UseKind::OpenElsewhere, text, file());
+    let with = |kind, opener, examined: Examined| {
+        let used = Use { opener, ..Use::new(kind, "as the kernel says") };
+        Examined { uses: vec![used], ..examined }
+    };
+    let process = |name: &str| Some(Opener::Process(name.into()));
+    for opener in [Some(Opener::Unseen), process("rdsk-mpi")] {
+        let open = with(UseKind::OpenElsewhere, opener, file());
         authorize(&open, Access::Write, &shared).unwrap();
         refused(&open, &alone);
     }
-    for (kind, text) in [
-        (UseKind::OpenElsewhere, "process 7 (qemu) has it open for writing"),
-        (UseKind::OpenElsewhere, "the array md1 keeps its write-intent bitmap in it"),
-        (UseKind::BackingFile, "loop0"),
-        (UseKind::Swap, "the kernel says that it is open for writing"),
+    for (kind, opener) in [
+        (UseKind::OpenElsewhere, process("qemu")),
+        (UseKind::OpenElsewhere, process("my (rdsk")),
+        (UseKind::OpenElsewhere, None),
+        (UseKind::BackingFile, None),
+        (UseKind::Swap, Some(Opener::Unseen)),
     ] {
-        refused(&with(kind, text, file()), &shared);
+        refused(&with(kind, opener, file()), &shared);
     }
     // No device is shared.
-    let device = with(UseKind::OpenElsewhere, "process 7 (rdsk-mpi) has it open for writing", disk());
+    let device = with(UseKind::OpenElsewhere, process("rdsk-mpi"), disk());
     refused(&device, &Permission { destroy: Some("WD 1".into()), ..shared });
 }
 

@@ -142,7 +142,7 @@ fn told_by_kernel(machine: &Machine<'_>, writers: Writers, usage: &mut InUse) {
     let silence = match writers {
         Writers::None => return,
         Writers::Some => {
-            return usage.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
+            return usage.add_unseen(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
         }
         Writers::MayNotBeAsked => ONLY_ITS_OWNER,
         Writers::NotAskable => "its filesystem does not show whether it is open for writing",
@@ -164,11 +164,13 @@ fn opened_by_kernel(
     let is_shown = is_read && processes::is_shown_open(&machine.roots.proc, path, inode);
     if is_read && !is_shown {
         let mount = erofs::may_be_mounted_from(machine, path, inode).into_iter().next();
-        let said = match mount {
-            Some(mount) => format!("{READ_UNSEEN}, or {} is mounted from it", mount.shown()),
-            None => READ_UNSEEN.to_owned(),
+        return match mount {
+            Some(mount) => {
+                let said = format!("{READ_UNSEEN}, or {} is mounted from it", mount.shown());
+                usage.add(UseKind::ReadElsewhere, &said);
+            }
+            None => usage.add_unseen(UseKind::ReadElsewhere, READ_UNSEEN),
         };
-        return usage.add(UseKind::ReadElsewhere, &said);
     }
     if !tells || is_shown {
         exports::doubt_file(machine, inode, usage);

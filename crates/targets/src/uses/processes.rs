@@ -31,15 +31,10 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// For messages: `process 4711 (qemu-system-x86)`.
-    fn shown(&self) -> String {
-        let name = fs::read_to_string(self.directory.join("comm")).unwrap_or_default();
-        format!("process {} ({})", self.id, name.trim_end())
-    }
-
     /// Adds what it does as a use: `has sdb open for writing`.
     fn add_use(&self, kind: UseKind, does: &str, usage: &mut InUse) {
-        usage.add_process(kind, &self.id, &self.shown(), does);
+        let name = fs::read_to_string(self.directory.join("comm")).unwrap_or_default();
+        usage.add_process(kind, &self.id, name.trim_end(), does);
     }
 }
 

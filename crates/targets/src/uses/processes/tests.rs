@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tests::Fake;
+use crate::uses::{Opener, Use};
 use std::os::unix::fs::MetadataExt as _;
 
 /// What messages say of each use.
@@ -35,7 +36,7 @@ fn who_takes_another_name_stays() {
             ("4712", "same".into(), format!("has sd{look} open for writing")),
             (&look.to_string(), "same".into(), "has sdb open for writing".into()),
         ] {
-            usage.add_process(UseKind::OpenElsewhere, id, &format!("process {id} ({name})"), &does);
+            usage.add_process(UseKind::OpenElsewhere, id, &name, &does);
         }
         usage
     });
@@ -142,6 +143,8 @@ fn uses_of_file(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
     std::os::unix::fs::symlink(fake.path("disk.img"), fake.path("proc/7/fd/3")).unwrap();
     let mut usage = InUse::default();
     users_of_file(&fake.path("proc"), &fake.path("disk.img"), (meta.dev(), meta.ino()), &mut usage);
+    let by_name = |used: &Use| used.opener == Some(Opener::Process("nbd-server".into()));
+    assert!(usage.uses.iter().filter(|used| used.text.contains("(nbd-server)")).all(by_name));
     told(usage)
 }
 
