@@ -189,14 +189,9 @@ fn record(document: Value, reports: usize) -> Result<Record, ImportError> {
         return fio::record(document, reports);
     }
     match document.get("schema").and_then(Value::as_str) {
-        // Read from text, as everywhere: a second reader of Records would make the program half a megabyte larger, and so would the key
-        // of a mistake, since no person writes Records.
+        // The key of a mistake would make the program half a megabyte larger: no person writes Records.
         Some(schema) if READABLE_SCHEMAS.contains(&schema) => {
-            serde_json::from_slice(document.to_string().as_bytes()).map_err(|error| {
-                // The place is one of this text, which is not that of the file.
-                let said = error.to_string();
-                ImportError::Record(said.split(" at line ").next().unwrap_or(&said).to_owned())
-            })
+            serde_json::from_value(document).map_err(|error| ImportError::Record(error.to_string()))
         }
         other => Err(ImportError::Schema { schema: other.unwrap_or("no text").into() }),
     }
