@@ -31,6 +31,7 @@ const SCREENS: &[(&str, &[&str], i32)] = &[
     ("compare", &["compare", "a.json", "b.json", "--ascii"], 0),
     ("plan", &["run", "sim:wd2500", "--dry-run", "--ascii"], 0),
     ("sim-list", &["sim", "list"], 0),
+    ("info", &["info", "sim:tms-ramsan", "--ascii"], 0),
 ];
 
 /// Whether a word is like 2026-11-28T23:06:38Z.

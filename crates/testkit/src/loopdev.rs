@@ -142,6 +142,8 @@ impl Builder {
             below: self.below,
         };
         device.major_minor = device.sysfs("dev")?;
+        // A loop device keeps what its last user set.
+        std::fs::write(Path::new("/sys/block").join(&device.name).join("queue/nomerges"), "0")?;
         Ok(device)
     }
 }

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Programs that run at the same time. Each runs as many of its tests at once as there are processors.
-pub(crate) const LANES: usize = 3;
+pub(crate) const LANES: usize = 4;
 /// Lines of a program's output that are kept; of more, the last ones.
 const KEPT_LINES: usize = 40_000;
 /// Guests of one program that run at the same time: as many as `rdsk_testkit::Turn::Guest` has turns.
@@ -37,6 +37,10 @@ const LONGEST_FIRST: &[&str] = &[
     "rdsk-html --test it browser::",
     "rdsk --test it evidence::",
     "rdsk --test it fusedisk::",
+    "rdsk --test it signals::",
+    "rdsk --test it own_pause::",
+    "rdsk --test it history::",
+    "rdsk --test it page::",
 ];
 
 /// How one test program ended.
