@@ -14,6 +14,8 @@ pub struct Step {
     pub p50_ns: Option<u64>,
     /// The latency of the promise's percentile in ns; `None` with too few requests.
     pub held_ns: Option<u64>,
+    /// Requests that arrived and were never sent, which are in no latency.
+    pub unsent: u64,
     /// Whether the promise holds: requests that were never sent count as too late.
     pub holds: bool,
 }
@@ -65,20 +67,23 @@ fn step(cell: &CellRecord, promise: Promise) -> Option<Step> {
         reached_per_s: reached(cell)?,
         p50_ns: latency.p50,
         held_ns: if promise.percent > 99.5 { latency.p999 } else { latency.p99 },
+        unsent: unsent(cell),
         holds: holds(cell, promise),
     })
 }
 
+fn unsent(cell: &CellRecord) -> u64 {
+    cell.result.jobs.iter().filter_map(|job| job.rate.as_ref()).map(|rate| rate.unsent).sum()
+}
+
 /// Whether the percentile of the latencies of a cell is within the promise, where requests that were never sent are beyond it.
 pub fn holds(cell: &CellRecord, promise: Promise) -> bool {
-    let rates = cell.result.jobs.iter().filter_map(|job| job.rate.as_ref());
-    let unsent: u64 = rates.map(|rate| rate.unsent).sum();
     let latency = cell.result.latency_ns.as_ref();
     let histogram = latency.and_then(|latency| Histogram::from_base64(latency.histogram.as_deref()?).ok());
     let Some(histogram) = histogram.filter(|histogram| histogram.count() > 0) else { return false };
     if !Histogram::has_enough(histogram.count(), promise.percent / 100.0) {
         return false;
     }
-    let arrived = (histogram.count() + unsent) as f64;
+    let arrived = (histogram.count() + unsent(cell)) as f64;
     histogram.count_up_to(promise.at_most_ns) as f64 >= promise.percent / 100.0 * arrived
 }

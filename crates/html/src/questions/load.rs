@@ -134,12 +134,14 @@ fn curve(searches: &[(&str, Promised)]) -> Option<Figure> {
             format!("{:.0}", step.reached_per_s),
             or_missing(step.p50_ns.map(|ns| format!("{:.3}", ns as f64 / 1e6))),
             or_missing(step.held_ns.map(|ns| format!("{:.3}", ns as f64 / 1e6))),
+            step.unsent.to_string(),
         ]
     };
     let rows =
         searches.iter().flat_map(|(result, promised)| promised.steps.iter().map(|step| row(result, step)));
+    let held = format!("{name} ms");
     let heads =
-        ["result".to_owned(), "offered/s".into(), "reached/s".into(), "p50 ms".into(), format!("{name} ms")];
+        ["result", "offered/s", "reached/s", "p50 ms", held.as_str(), "never sent"].map(str::to_owned);
     Some(Figure {
         id: "load-promise".into(),
         title: "Latency over offered rate".into(),

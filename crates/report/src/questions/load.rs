@@ -10,7 +10,8 @@ use rdsk_analysis::promise::{Promised, Step};
 use rdsk_analysis::steady::{Course, Measure};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{
-    Arrivals, CellRecord, Experiment, JobResult, KindResult, LoadJob, OffsetRule, Requests, VerdictCode,
+    Arrivals, CellRecord, Experiment, JobResult, KindResult, LoadJob, OffsetRule, Promise, Requests,
+    VerdictCode,
 };
 use rdsk_units::{Bytes, Nanos, count, grouped};
 
@@ -113,11 +114,7 @@ fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
             format!("{}/s", count(step.reached_per_s)),
             time(step.p50_ns),
             time(step.held_ns),
-            match (step.holds, step.held_ns) {
-                (true, _) => String::new(),
-                (false, Some(_)) => "above the target".into(),
-                (false, None) => "too few requests".into(),
-            },
+            why_not(step, promised.promise),
         ]
     };
     let rows: Vec<Vec<String>> = promised.steps.iter().map(row).collect();
@@ -133,6 +130,17 @@ fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
     page.sentence(Tone::Plain, "  ", counted);
     if let Some(cell) = cells::of(analysis, Experiment::Load).find(is_not_the_devices) {
         draw_verdict(page, cell);
+    }
+}
+
+/// Why a promise does not hold at a rate; empty where it holds.
+fn why_not(step: &Step, promise: Promise) -> String {
+    match step.held_ns {
+        _ if step.holds => String::new(),
+        None => "too few requests".into(),
+        Some(ns) if ns > promise.at_most_ns => "above the target".into(),
+        // With those that waited until the end, the percentile is beyond it.
+        Some(_) => format!("{} never sent", grouped(step.unsent)),
     }
 }
 
@@ -356,4 +364,31 @@ fn kept_up(job: &LoadJob, result: &JobResult) -> Option<String> {
             grouped(rate.due)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_does_not_hold_has_a_reason_that_fits_its_figures() {
+        let promise = Promise { percent: 99.0, at_most_ns: 5_000_000 };
+        let step = |held_ns, unsent, holds| Step {
+            offered_per_s: 3450.0,
+            reached_per_s: 3410.0,
+            p50_ns: Some(161_000),
+            held_ns,
+            unsent,
+            holds,
+        };
+        let cases = [
+            (step(Some(3_540_000), 1234, false), "1,234 never sent"),
+            (step(Some(5_900_000), 3, false), "above the target"),
+            (step(None, 3, false), "too few requests"),
+            (step(Some(3_540_000), 3, true), ""),
+        ];
+        for (step, expected) in cases {
+            assert_eq!(why_not(&step, promise), expected, "{step:?}");
+        }
+    }
 }
