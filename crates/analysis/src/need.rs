@@ -14,7 +14,7 @@ use crate::steady::Course;
 use crate::words;
 use doubts::doubts;
 use figure::figure_of;
-use rdsk_model::{CellRecord, JobResult, LoadJob, Need, Record, Statistic, Threshold};
+use rdsk_model::{CellRecord, JobResult, KindResult, LoadJob, Need, Record, Statistic, Subject, Threshold};
 
 /// The answer to one threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,7 +85,12 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
     let Some((result, figure)) =
         result.and_then(|result| Some((result, figure_of(need, threshold, cell, result)?)))
     else {
-        return Judged { job, ..unsure(format!("it was not measured: {}", cell.result.why)) };
+        let doubt = match result.map_or(0, |result| completed(result, threshold.of)) {
+            0 => format!("it was not measured: {}", cell.result.why),
+            // A percentile needs ten requests above it.
+            requests => format!("too few requests for it ({requests})"),
+        };
+        return Judged { job, ..unsure(doubt) };
     };
     let by_figure = by_figure(threshold, &figure);
     let doubts = doubts(record, need, threshold, cell, (result, &figure));
@@ -109,6 +114,17 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
     let is_by_second =
         [&result.reads, &result.writes].into_iter().flatten().any(|kind| kind.least_bytes_per_s.is_some());
     Judged { threshold, job, figure: Some(figure), is_by_second, outcome, doubt, longer }
+}
+
+/// Requests of a kind that completed.
+fn completed(result: &JobResult, subject: Subject) -> u64 {
+    let ops = |kind: &Option<KindResult>| kind.as_ref().map_or(0, |kind| kind.ops);
+    match subject {
+        Subject::Reads => ops(&result.reads),
+        Subject::Writes => ops(&result.writes),
+        Subject::Flushes => ops(&result.flushes),
+        Subject::Requests => ops(&result.reads) + ops(&result.writes),
+    }
 }
 
 /// What the interval says alone.
@@ -189,7 +205,6 @@ fn longer(threshold: &Threshold, figure: &Figure) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::Subject;
 
     fn p99(at_most: f64) -> Threshold {
         Threshold {

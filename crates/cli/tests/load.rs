@@ -284,12 +284,17 @@ fn a_figure_that_says_too_little_is_unsure() {
     for (need, words) in [
         (format!("{job}rate = \"5\"\n{share}"), "requests are too few to show it: it takes 3000"),
         (format!("{job}rate = \"1\"\n{}", threshold("statistic = \"max\"\nat-most = \"1s\"")), "it takes 20"),
+        (
+            format!("{job}rate = \"20\"\n{}", threshold("statistic = \"p99\"\nat-most = \"1s\"")),
+            "; too few requests for it (",
+        ),
     ] {
         let file = file_of(&need);
         let path = file.path().to_str().unwrap();
         let run = rdsk(["check", path, "sim:ssd-slc", "--budget", "12s", "--no-history", "-q"]);
         let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(run.status_code == Some(5) && text.contains(words), "{words}: {}", run.stdout);
+        assert!(!text.contains("Note:"), "a note without words: {}", run.stdout);
     }
     // Without a number of commits there is no mark, and Ceph and SAP have none that is enough.
     for line in
@@ -373,12 +378,12 @@ fn memory_is_refused_and_what_means_nothing_is_a_usage_error() {
         ("check windows-95", "there is no need \"windows-95\""),
         ("check etcd --commits 5 sim:ssd-slc", "--commits is for postgres"),
         ("load sim:ssd-slc --rw sideways", "--rw: \"sideways\" is none of"),
-        ("load sim:ssd-slc --mix 70", "--mix: needs reads and writes"),
+        ("load sim:ssd-slc --mix 70", "--mix: only fits reads and writes"),
         ("load sim:ssd-slc --rate 5k --p99 1ms", "--rate conflicts with --p99"),
         ("load ./nowhere.toml", "cannot read ./nowhere.toml"),
         ("load sim:ssd-slc --rate 1000000000000", "a rate that is not between"),
         ("load sim:ssd-slc --distribution normal:1000000000000", "a deviation that is not between"),
-        ("load sim:ssd-slc --mix 101", "--mix: is a percentage"),
+        ("load sim:ssd-slc --mix 101", "--mix: must be a percentage"),
         ("check etcd sim:ssd-slc sim:linux-disk", "on one target"),
         ("load sim:ssd-slc sim:linux-disk --p99 1ms", "on one target"),
     ] {

@@ -142,16 +142,16 @@ impl JobWords {
     /// Whether the shares of reads and of trims fit the kind of a job.
     fn check_shares(&self, is_mix: bool, has_trims: bool) -> Result<(), LoadError> {
         if self.trims.is_some_and(|percent| percent > 100) {
-            return Err(value("trims", "is a percentage of trims from 0 to 100"));
+            return Err(value("trims", "must be a percentage of trims, from 0 to 100"));
         }
         if self.trims.is_some() && has_trims {
-            return Err(value("trims", "is a share beside reads and writes, and this kind has its trims"));
+            return Err(value("trims", "must not stand beside this rw, which has its trims already"));
         }
         if self.mix.is_some_and(|mix| mix > 100) {
-            return Err(value("mix", "is a percentage of reads from 0 to 100"));
+            return Err(value("mix", "must be a percentage of reads, from 0 to 100"));
         }
         if self.mix.is_some() && !is_mix {
-            return Err(value("mix", "needs reads and writes, such as rw = \"randrw\""));
+            return Err(value("mix", "only fits reads and writes together, such as rw = \"randrw\""));
         }
         Ok(())
     }
@@ -161,14 +161,16 @@ impl JobWords {
             (None, None) => Ok(None),
             (Some(every), None) => Ok(Some(Flush { every, call: FlushCall::Fsync })),
             (None, Some(every)) => Ok(Some(Flush { every, call: FlushCall::Fdatasync })),
-            (Some(_), Some(_)) => Err(value("fsync", "stands beside fdatasync; a job has one of them")),
+            (Some(_), Some(_)) => {
+                Err(value("fsync", "cannot be combined with fdatasync: a job has one of them"))
+            }
         }
     }
 
     fn rate(&self, streams: u32) -> Result<Option<Rate>, LoadError> {
         let Some(text) = &self.rate else {
             return match self.arrivals {
-                Some(_) => Err(value("arrivals", "needs a rate")),
+                Some(_) => Err(value("arrivals", "only fits a job with a rate")),
                 None => Ok(None),
             };
         };
@@ -340,16 +342,16 @@ mod tests {
         for (text, expected) in [
             ("rw = \"sideways\"", "rw: \"sideways\" is none of read, write"),
             ("rw = \"read,read\"", "names a kind of reads and a kind of writes"),
-            ("mix = 70", "mix: needs reads and writes"),
+            ("mix = 70", "mix: only fits reads and writes"),
             ("rate = \"fast\"", "no number of requests per second"),
             ("rate = \"-5\"", "no number of requests per second"),
-            ("arrivals = \"poisson\"", "arrivals: needs a rate"),
+            ("arrivals = \"poisson\"", "arrivals: only fits a job with a rate"),
             ("bs = \"64k-4k\"", "job job1 has block sizes of 0, or a range"),
             ("bs = \"4k/0\"", "no share after the /"),
             ("distribution = \"zipf:x\"", "is none of uniform"),
             ("fsync = 1\nfdatasync = 1\nrw = \"write\"", "one of them"),
             ("fsync = 1", "writes nothing"),
-            ("trims = 101", "trims: is a percentage"),
+            ("trims = 101", "trims: must be a percentage"),
             ("rw = \"randtrim\"\ntrims = 10", "has its trims"),
             ("rw = \"randtrimwrite\"\niodepth = 4\nfsync = 1", "which no flush waits for"),
         ] {

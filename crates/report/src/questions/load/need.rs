@@ -30,7 +30,9 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, need: &Need) {
     }
     let ours = if need.job_is_ours { "; the job is rdsk's choice" } else { "" };
     page.sentence(Tone::Plain, "  Source ", format!("({}{ours}): {}", need.strength, need.source));
-    page.sentence(Tone::Plain, "  Note: ", need.remark.clone());
+    if !need.remark.is_empty() {
+        page.sentence(Tone::Plain, "  Note: ", need.remark.clone());
+    }
 }
 
 /// What makes every one of several thresholds unsure.
