@@ -1,7 +1,7 @@
 //! How verdicts and findings write their figures. It only formats; rounding is that of rdsk-units.
 
 use crate::metrics;
-use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Pattern, Record, Sync, Untold};
+use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, LoadJob, Pattern, Record, Sync, Untold};
 use rdsk_units::{Bytes, Nanos, Rate};
 
 /// Names that are joined; more are counted.
@@ -135,6 +135,10 @@ pub fn test(cell: &CellRecord) -> String {
         Experiment::Stripe => return format!("{op}s across the stripe"),
         _ => {}
     }
+    if workload.jobs.len() > 1 {
+        let names: Vec<String> = workload.jobs.iter().map(|job| job.name.clone()).collect();
+        return format!("load of {}", few(&names, 3, "other job"));
+    }
     let is_headline = cell.experiment == Experiment::Headline;
     let is_align = cell.experiment == Experiment::Align;
     let is_of_paths = matches!(cell.experiment, Experiment::Paths | Experiment::Stream) || is_align;
@@ -149,10 +153,19 @@ pub fn test(cell: &CellRecord) -> String {
     let pattern = workload.word(Untold::Pattern).filter(|_| has_pattern);
     let path = workload.word(Untold::Path).filter(|_| is_of_paths || workload.path != IoPath::Direct);
     let (size, sync) = (fio_size(workload.block_bytes), is_sync.then_some("sync"));
-    let ops = format!("{op}s");
+    let ops = match workload.jobs.first().filter(|job| job.kinds().count() > 1) {
+        Some(job) => list(&kinds(job)),
+        None => format!("{op}s"),
+    };
     let words: Vec<&str> =
         [state, pattern, path, Some(&size), sync, Some(&ops)].into_iter().flatten().collect();
     format!("{}{}", words.join(" "), conditions(cell))
+}
+
+/// `reads`, `writes`, `trims`: what a job asks for.
+fn kinds(job: &LoadJob) -> Vec<String> {
+    let kinds = [("reads", &job.reads), ("writes", &job.writes), ("trims", &job.trims)];
+    kinds.into_iter().filter(|(_, requests)| requests.is_some()).map(|(name, _)| name.to_owned()).collect()
 }
 
 /// What follows the noun: ` at +512 B`, ` by 4 streams at QD8`, ` from RAM`.
@@ -248,6 +261,10 @@ mod tests {
             let cell = record.cell(id).unwrap_or_else(|| panic!("no {id}"));
             assert_eq!(test(cell), words, "{id}");
         }
+        let load = crate::fixtures::load();
+        assert_eq!(test(&load.cells[0]), "load of database and log");
+        let mix = with(load.cells[0].clone(), |cell| drop(cell.workload.jobs.pop()));
+        assert_eq!(test(&mix), "sequential 8K reads and writes");
         assert_eq!([fio_size(512), fio_size(1 << 30), fio_size(1536)], ["512 B", "1G", "1536 B"]);
     }
 

@@ -187,6 +187,27 @@ fn etcd_is_answered_right_on_both_sides_of_the_mark_and_never_both_ways_at_it() 
     }
 }
 
+/// Each repeat begins with the delays, so that one of most of a repeat leaves nothing to measure.
+#[test]
+fn a_job_that_begins_late_in_each_repeat_is_refused_with_both_times() {
+    let jobs = |head: &str| {
+        file_of(&format!(
+            "{head}[[job]]\nname = \"a\"\nrw = \"randread\"\n[[job]]\nname = \"b\"\nrw = \"randread\"\ndelay = \"1s\"\n"
+        ))
+    };
+    let repeated = jobs("");
+    let late = document(&format!("load {} sim:ssd-slc --budget 6s", repeated.path().display()), 3);
+    let why = late["cells"][0]["result"]["why"].as_str().unwrap();
+    let expected = "job b begins 1.00 s after the others in each repeat, and a repeat lasts about 1.00 s";
+    assert!(why.starts_with(expected), "{why}");
+    let longer = document(&format!("load {} sim:ssd-slc --budget 30s", repeated.path().display()), 0);
+    let once = jobs("repeat = false\n");
+    let once = document(&format!("load {} sim:ssd-slc --budget 6s", once.path().display()), 0);
+    for record in [longer, once] {
+        assert!(figure(&record["cells"][0]["result"]["jobs"][1], "/reads/ops") > 0.0, "{record}");
+    }
+}
+
 /// No repeat waits for a request that arrives long after its end.
 #[test]
 fn a_rate_of_one_in_ten_seconds_keeps_the_budget() {

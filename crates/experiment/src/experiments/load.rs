@@ -7,7 +7,7 @@ use rdsk_model::{
     CacheState, Cell, EngineKind, Experiment, Extent, IoPath, LoadJob, OffsetRule, Op, Pattern, TargetKind,
     UNLIMITED_NS,
 };
-use rdsk_units::Bytes;
+use rdsk_units::{Bytes, Nanos};
 
 /// By how much a phase may outlast its jobs, which end themselves.
 const GRACE_NS: u64 = 1_000_000_000;
@@ -150,6 +150,8 @@ fn why_not(context: &PlanContext<'_>, jobs: &[LoadJob]) -> Option<String> {
             Some(format!("job {} trims: {why}", job.name))
         } else if job.path == IoPath::Direct && no_direct {
             Some(format!("job {} asks for direct I/O, which this target does not have", job.name))
+        } else if let Some(why) = late(context, job) {
+            Some(why)
         } else if job.span_bytes < job.max_block_bytes() {
             Some(format!("job {} has no room for one block of {}", job.name, Bytes(job.max_block_bytes())))
         } else if job.fresh_space && context.target.kind == TargetKind::Block {
@@ -157,5 +159,21 @@ fn why_not(context: &PlanContext<'_>, jobs: &[LoadJob]) -> Option<String> {
         } else {
             None
         }
+    })
+}
+
+/// Why a job would have no time of its own: each repeat begins with its delay.
+fn late(context: &PlanContext<'_>, job: &LoadJob) -> Option<String> {
+    let phases = context.options.phases.len().max(1) as u64;
+    let repeat_ns = context.options.budget_ns / phases / u64::from(ROUNDS);
+    let is_late = context.options.load_runs == LoadRuns::Repeated && job.delay_ns > repeat_ns / 2;
+    is_late.then(|| {
+        format!(
+            "job {} begins {} after the others in each repeat, and a repeat lasts about {}: give more --budget, or write \
+             repeat = false above the jobs, which then run once",
+            job.name,
+            Nanos(job.delay_ns),
+            Nanos(repeat_ns)
+        )
     })
 }
