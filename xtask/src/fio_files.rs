@@ -236,10 +236,9 @@ mod tests {
             memory_mib: 1,
             processors: 1,
         };
-        let error =
-            JobFile::parse("x", "[a]\nramp_time=5\nbs=${NONE}\n[b]\nioengine=null\n", &around).unwrap_err();
+        let error = JobFile::parse("x", "[a]\nss=bw\nbs=${NONE}\n[b]\nioengine=null\n", &around).unwrap_err();
         let expected = [
-            "ramp_time: rdsk counts a phase from its start on; shorten runtime instead",
+            "ss: rdsk does not look for a steady state by this rule",
             "a variable that is not set here",
             "ioengine: this engine does no I/O of a disk",
         ];

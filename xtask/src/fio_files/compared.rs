@@ -1,6 +1,6 @@
 //! What a disk saw of two programs that ran the same jobs: bytes, requests, mix, sizes and offsets. Pure; it reads nothing.
 
-use rdsk_model::{LoadJob, OffsetRule, Requests};
+use rdsk_model::{LoadJob, OffsetRule, Requests, StreamRange};
 use rdsk_testkit::fusedisk::{Op, Served};
 use rdsk_testkit::same_io::{self, chi_square_of_two};
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ enum Offsets {
     InOrder,
     /// The same requests in any order.
     SameSet,
-    /// Reads and writes are drawn, and each go through the same sequence.
+    /// Reads and writes are drawn, and each stream goes through the same sequences, as far as it comes.
     Prefixes,
     /// How often each part of the span is met.
     Drawn,
@@ -60,7 +60,7 @@ enum Offsets {
 impl Offsets {
     fn of(jobs: &[LoadJob]) -> Self {
         let kinds = || jobs.iter().flat_map(LoadJob::kinds);
-        let is_fixed = kinds().all(|kind| kind.offsets == OffsetRule::Sequential && is_of_one_size(kind));
+        let is_fixed = kinds().all(|kind| kind.is_in_order() && is_of_one_size(kind));
         let is_mix = jobs.iter().any(|job| job.reads.is_some() && job.writes.is_some());
         let is_alone = jobs.len() == 1 && jobs[0].streams == 1;
         let is_one_by_one = is_alone && jobs[0].queue_depth == 1 && jobs[0].max_block_bytes() <= WHOLE_BYTES;
@@ -69,7 +69,7 @@ impl Offsets {
         match () {
             () if is_fixed && !is_mix && is_one_by_one => Self::InOrder,
             () if is_fixed && !is_mix => Self::SameSet,
-            () if is_fixed && is_alone => Self::Prefixes,
+            () if is_fixed && jobs.len() == 1 && jobs[0].range == StreamRange::Shared => Self::Prefixes,
             () if is_alone && kinds().all(is_scattered) => Self::Popularity,
             () => Self::Drawn,
         }
@@ -80,8 +80,45 @@ fn is_of_one_size(requests: &Requests) -> bool {
     requests.min_bytes() == requests.max_bytes()
 }
 
+/// The size of all requests and what their offsets are multiples of, where each is one and they reach the disk in parts.
+fn unit_and_step_bytes(jobs: &[LoadJob]) -> Option<(u64, u64)> {
+    let of_kind = |kind: &Requests| match kind.offsets {
+        OffsetRule::Skips { skip_bytes } if skip_bytes > 0 => {
+            (kind.max_bytes(), kind.max_bytes() + skip_bytes.unsigned_abs())
+        }
+        _ => (kind.max_bytes(), kind.max_bytes()),
+    };
+    let mut kinds = jobs.iter().flat_map(LoadJob::kinds).map(of_kind);
+    let first = kinds.next()?;
+    (first.0 > WHOLE_BYTES && kinds.all(|kind| kind == first)).then_some(first)
+}
+
+/// Requests of one size that the kernel cut, how depending on their memory, as those that they were; in no order.
+fn whole(seen: &[Seen], unit_bytes: u64, step_bytes: u64) -> Vec<Seen> {
+    let first_bytes = seen.iter().map(|part| part.offset_bytes).min().unwrap_or(0);
+    let mut bytes_of: BTreeMap<(bool, u64), u64> = BTreeMap::new();
+    for part in seen {
+        let place = (part.offset_bytes - first_bytes) / step_bytes;
+        *bytes_of.entry((part.is_read, place)).or_default() += part.bytes;
+    }
+    let request = |((is_read, place), bytes): ((bool, u64), u64)| {
+        let offset_bytes = first_bytes + place * step_bytes;
+        let count = usize::try_from(bytes.div_ceil(unit_bytes)).unwrap_or(usize::MAX);
+        std::iter::repeat_n(Seen { is_read, offset_bytes, bytes: bytes / count as u64 }, count)
+    };
+    bytes_of.into_iter().flat_map(request).collect()
+}
+
 /// Compares the requests of rdsk with those of fio.
 pub(super) fn compared(jobs: &[LoadJob], ours: &[Seen], theirs: &[Seen]) -> Compared {
+    if let Some((unit_bytes, step_bytes)) = unit_and_step_bytes(jobs) {
+        let [ours, theirs] = [ours, theirs].map(|seen| whole(seen, unit_bytes, step_bytes));
+        return compared_whole(jobs, &ours, &theirs);
+    }
+    compared_whole(jobs, ours, theirs)
+}
+
+fn compared_whole(jobs: &[LoadJob], ours: &[Seen], theirs: &[Seen]) -> Compared {
     let bytes = |seen: &[Seen]| seen.iter().map(|request| request.bytes).sum::<u64>() as f64;
     let reads = |seen: &[Seen]| {
         let reads = seen.iter().filter(|request| request.is_read).map(|request| request.bytes);
@@ -125,25 +162,32 @@ fn offsets(how: Offsets, ours: &[Seen], theirs: &[Seen]) -> (String, bool) {
             theirs.sort_unstable();
             exact(ours == theirs, "are not the same set".into())
         }
-        Offsets::Prefixes => exact(
-            [true, false].into_iter().all(|reads| {
-                let side = |seen: &[Seen]| {
-                    let mut side: Vec<Seen> =
-                        seen.iter().copied().filter(|request| request.is_read == reads).collect();
-                    side.sort_unstable();
-                    side
-                };
-                let (ours, theirs) = (side(ours), side(theirs));
-                ours.iter().zip(&theirs).all(|(ours, theirs)| ours == theirs)
-            }),
-            "are not the same sequence".into(),
-        ),
+        Offsets::Prefixes => {
+            let is_same = [true, false].into_iter().all(|reads| is_same_sequence(reads, ours, theirs));
+            exact(is_same, "are not the same sequence".into())
+        }
         Offsets::Drawn => {
             let end = ours.iter().chain(theirs).map(|request| request.offset_bytes + 1).max().unwrap_or(1);
             by_chance(&tables(ours, theirs, |request| request.offset_bytes / end.div_ceil(BINS)))
         }
         Offsets::Popularity => by_popularity(ours, theirs),
     }
+}
+
+/// Whether streams that share a span go through it from the same place on, in the same steps, each as far as it comes: no place is met more
+/// often than the one before it.
+fn is_same_sequence(reads: bool, ours: &[Seen], theirs: &[Seen]) -> bool {
+    let counts = |seen: &[Seen]| {
+        let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+        let side = seen.iter().filter(|request| request.is_read == reads);
+        side.for_each(|request| *counts.entry(request.offset_bytes).or_default() += 1);
+        counts.into_iter().collect::<Vec<(u64, u64)>>()
+    };
+    let (ours, theirs) = (counts(ours), counts(theirs));
+    let falls = |counts: &[(u64, u64)]| counts.windows(2).all(|pair| pair[1].1 <= pair[0].1);
+    let is_same_place = ours.iter().zip(&theirs).all(|(ours, theirs)| ours.0 == theirs.0);
+    let same_first = ours.first().map(|first| first.1) == theirs.first().map(|first| first.1);
+    is_same_place && same_first && falls(&ours) && falls(&theirs)
 }
 
 /// How often each value is met by the writes and by the reads of both programs.
@@ -223,7 +267,7 @@ mod tests {
     }
 
     fn job(offsets: OffsetRule) -> LoadJob {
-        let reads = Some(Requests { blocks: vec![BlockShare::fixed(4096)], offsets });
+        let reads = Some(Requests { blocks: vec![BlockShare::fixed(4096)], offsets, align_bytes: None });
         LoadJob { reads, ..LoadJob::random_reads("r", 1 << 30) }
     }
 
@@ -259,6 +303,13 @@ mod tests {
         };
         assert!(compared(from_ref(&mix), &mixed(1010), &mixed(990)).is_alike);
         assert!(!compared(from_ref(&mix), &mixed(1060), &mixed(990)).is_alike, "3.5 points");
+        let twice = |seen: Vec<Seen>| [seen.clone(), seen].concat();
+        let two = LoadJob { streams: 2, ..mix.clone() };
+        assert!(compared(from_ref(&two), &[mixed(1010), mixed(990)].concat(), &twice(mixed(1000))).is_alike);
+        assert!(
+            !compared(from_ref(&two), &mixed(1010), &twice(mixed(1000))).is_alike,
+            "one stream is missing"
+        );
         let mut other = mixed(1010);
         other[3].offset_bytes += 512;
         assert!(!compared(&[mix], &other, &mixed(990)).is_alike);
@@ -277,6 +328,32 @@ mod tests {
         let shorter: Vec<Seen> = second.iter().copied().filter(|read| read.offset_bytes < 63 << 20).collect();
         let other = compared(&[job(OffsetRule::Uniform)], &first, &shorter);
         assert!(!other.is_alike && other.text.contains("offsets chi-square"), "{other:?}");
+    }
+
+    #[test]
+    fn requests_that_the_kernel_cut_are_put_together() {
+        let large = LoadJob {
+            reads: Some(Requests {
+                blocks: vec![BlockShare::fixed(1 << 20)],
+                offsets: OffsetRule::Sequential,
+                align_bytes: None,
+            }),
+            ..job(OffsetRule::Sequential)
+        };
+        let cut = |bytes: u64| {
+            let part = |part| Seen { is_read: true, offset_bytes: part * bytes, bytes };
+            (0..(8 << 20) / bytes).map(part).collect::<Vec<_>>()
+        };
+        let alike = compared(from_ref(&large), &cut(512 << 10), &cut(256 << 10));
+        assert!(alike.is_alike && alike.text.starts_with("8 requests"), "{alike:?}");
+        assert!(!compared(from_ref(&large), &cut(512 << 10)[..14], &cut(256 << 10)).is_alike);
+        let mut holes = large;
+        holes.reads.as_mut().expect("it reads").offsets = OffsetRule::Skips { skip_bytes: 512 << 10 };
+        let in_three =
+            |bytes: u64| cut(bytes).into_iter().filter(|part| part.offset_bytes % (3 << 19) < 1 << 20);
+        let [ours, theirs] = [512 << 10, 256 << 10].map(|bytes| in_three(bytes).collect::<Vec<_>>());
+        let alike = compared(&[holes], &ours, &theirs);
+        assert!(alike.is_alike && alike.text.starts_with("6 requests"), "{alike:?}");
     }
 
     #[test]
