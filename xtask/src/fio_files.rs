@@ -183,7 +183,7 @@ fn draw(verdicts: &[Verdict], of_ours: &[Verdict]) -> Result<String> {
          for those that run, how far the disk's log of rdsk differs from that of fio {}. Both programs ran the same copy of each phase of \
          a file: its jobs on one device, past the page cache, at most four clones of each, no end by the clock, and `norandommap` where \
          requests have several sizes. Where something is drawn, the jobs move so many bytes that chance makes 2 % once in a thousand times. \
-         The device merges nothing.\n\nBytes, requests and the share of reads of all bytes differ by at most 2 %. Offsets are *exact* where \
+         The device merges nothing. What differs is run again, twice at most, since the reads of other programs are in the log, too.\n\nBytes, requests and the share of reads of all bytes differ by at most 2 %. Offsets are *exact* where \
          all jobs are sequential: in the order of the log where one request is in flight, as a set where several are, and for a mix, the reads \
          and the writes each as far as both programs go. Drawn offsets and sizes are compared by chi-square of two samples in 64 equal parts \
          of the span, with the limit at 0.1 % behind it; those of zipf and pareto, whose popular places lie elsewhere with each program, by \
