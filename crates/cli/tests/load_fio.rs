@@ -55,6 +55,38 @@ fn what_is_shown_runs_as_the_job_file_does() {
 }
 
 #[test]
+fn what_a_ramp_does_is_in_no_figure() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[a]\nsize=64m\nrw=randread\ndirect=1\nrate_iops=1000\nramp_time=1\nruntime=2\ntime_based\n";
+    let file = job_file(directory.path(), text);
+    let record = |words: &[&str]| {
+        let mut line = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+        line.arg("load").args(words).args(["sim:ssd-slc", "--no-history", "-q", "--json", "-"]);
+        record_of(line)
+    };
+    let of_file = record(&["--fio", &file]);
+    let result = &of_file["cells"][0]["result"];
+    assert_eq!((&result["warmup_ns"], &result["warmup_ops"]), (&1_000_000_000u64.into(), &1000.into()));
+    let job = &result["jobs"][0];
+    assert_eq!((&job["elapsed_ns"], &job["rate"]["due"]), (&2_000_000_000u64.into(), &2000.into()));
+    assert_eq!((&result["ops"], &job["reads"]["ops"]), (&3000.into(), &2000.into()));
+    let rate = result["ops_per_s"]["mean"].as_f64().unwrap();
+    assert!((rate - 1000.0).abs() < 10.0, "{rate}");
+    // Of repeats, the first has it.
+    let words = ["--rate", "1000", "--arrivals", "constant", "--ramp", "2s", "--budget", "60s"];
+    let repeated = record(&words);
+    let result = &repeated["cells"][0]["result"];
+    let (ops, due) = (result["ops"].as_u64().unwrap(), result["jobs"][0]["rate"]["due"].as_u64().unwrap());
+    assert_eq!(ops - due, 2000, "{ops} {due}");
+    assert!(result["visits"].as_array().is_some_and(|visits| visits.len() > 1));
+    let mut long = vec!["load"];
+    long.extend(words.map(|word| if word == "2s" { "20s" } else { word }));
+    long.extend(["sim:ssd-slc", "--no-history", "-q"]);
+    let refused = run(&long);
+    assert!(refused.stdout.contains("leaves too little of repeats of 10"), "{}", refused.stdout);
+}
+
+#[test]
 fn what_cannot_be_is_a_usage_error_that_names_its_line() {
     let directory = tempfile::tempdir().unwrap();
     let file = job_file(directory.path(), "[a]\nss=bw\n[b]\nioengine=null\n");
@@ -162,6 +194,23 @@ fn the_disk_sees_what_it_sees_of_fio() {
     let (ours, theirs) = bench.alike("rw=write\nbs=64k\nsize=8m\noffset=1m\nfsync=16\n", Some(64 << 10));
     assert!(ours.writes == theirs.writes, "one after the other, at the same places");
     assert_eq!(ours.writes.len(), 128);
+    for skips in [
+        "rw=write:64k\nbs=64k\nsize=8m\n",
+        "rw=read:56k\nbs=28k\nsize=7m\noffset=28m\n",
+        "rw=read:-56k\nbs=28k\nsize=7168k\n",
+    ] {
+        let (ours, theirs) = bench.alike(skips, None);
+        assert!((&ours.reads, &ours.writes) == (&theirs.reads, &theirs.writes), "{skips}");
+        assert!(ours.reads.len() + ours.writes.len() > 60, "{skips}");
+    }
+    let (ours, theirs) = bench.alike("rw=randwrite\nbs=4k\nba=12k\nsize=12m\n", None);
+    let is_aligned =
+        |seen: &SeenIo| seen.writes.iter().all(|(offset, bytes)| offset % 12_288 == 0 && *bytes == 4096);
+    assert!(is_aligned(&ours) && is_aligned(&theirs));
+    // The ramp is a part of what is moved.
+    let (ours, _) =
+        bench.alike("rw=randread\nbs=28k\nsize=14m\nrate_iops=2000\nramp_time=100ms\n", Some(UNIT));
+    assert_eq!(ours.reads.len(), 512);
     let (ours, theirs) = bench.alike("rw=randread\nbs=28k\nsize=56m\n", Some(UNIT));
     let sorted = |seen: &SeenIo| {
         let mut places = seen.reads.clone();

@@ -2,7 +2,6 @@
 //! each run of the suite. Virtual time and a fixed seed make every figure exact.
 
 use crate::support::{cell, figure, iostat_of, rdsk, record_of};
-use rdsk_analysis::iostat::waiting_mean;
 use serde_json::Value;
 
 /// The Record of a command without options.

@@ -23,8 +23,8 @@ use crate::thread_pool;
 use crate::validate::{check_shape, used_targets};
 use crate::watchdog::Watchdog;
 use rdsk_model::{
-    CacheState, EngineKind, IoPath, Issuing, LoadJob, OffsetRule, Op, Pattern, ReadContent, StreamResult,
-    Sync, Target, Workload,
+    CacheState, EngineKind, IoPath, Issuing, LoadJob, Op, Pattern, ReadContent, Requests, StreamResult, Sync,
+    Target, Workload,
 };
 use rdsk_targets::{Access, Claim, OpenMode};
 use rustix::fs::Advice;
@@ -292,7 +292,7 @@ fn advise_of(load: &LoadJob, fd: BorrowedFd<'_>) {
         return;
     }
     let mut sides = load.reads.iter().chain(&load.writes);
-    let is_sequence = sides.all(|side| side.offsets == OffsetRule::Sequential);
+    let is_sequence = sides.all(Requests::is_in_order);
     let advice = if is_sequence { Advice::Sequential } else { Advice::Random };
     // A target that rejects the advice has no read-ahead.
     let _ = rustix::fs::fadvise(fd, 0, None, advice);

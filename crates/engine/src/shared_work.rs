@@ -21,6 +21,8 @@ pub(crate) struct SharedWork<'a> {
     /// The requests of a job's stream and what they were; `None` for a plain workload, which has the offsets.
     requests: Option<(RequestSource, JobRun)>,
     begin_ns: u64,
+    /// When the figures of a job begin.
+    counts_from_ns: u64,
     offsets: Offsets,
     left: u64,
     pub(crate) end: Option<StreamEnd>,
@@ -38,12 +40,13 @@ impl<'a> SharedWork<'a> {
         let mut buffers = VecDeque::with_capacity(slots);
         buffers.extend(free);
         let begin_ns = work.start();
+        let counts_from_ns = work.counts_from_ns(begin_ns);
         if let Some(load) = work.spec.load {
-            work.deadline_ns = load.job.deadline_ns(begin_ns, work.deadline_ns);
+            work.deadline_ns = load.job.deadline_ns(counts_from_ns, work.deadline_ns);
         }
         let requests = requests.map(|source| (source, JobRun::default()));
         let (left, offsets) = (work.spec.full_ops, work.spec.offsets);
-        Self { work, requests, begin_ns, left, offsets, end: None, buffers }
+        Self { work, requests, begin_ns, counts_from_ns, left, offsets, end: None, buffers }
     }
 
     /// Takes back the buffer of a thread that ends, and adds for how long it waited for a processor since a reading of that time.
@@ -107,13 +110,13 @@ impl<'a> SharedWork<'a> {
     /// Keeps what the requests of a job were. A rate goes on until the end, whether or not anything arrives.
     pub(crate) fn keep_job_run(&mut self) {
         let Some((mut source, mut run)) = self.requests.take() else { return };
-        let Self { begin_ns, work, .. } = self;
+        let Self { begin_ns, counts_from_ns, work, .. } = self;
         if self.end == Some(StreamEnd::OutOfTime) {
             sleep_until(work.deadline_ns, || work.barrier.is_halted());
         }
         let until_ns = work.deadline_ns.min(now_ns());
         run.unsent = source.due_before(until_ns.saturating_sub(*begin_ns));
-        run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(*begin_ns);
+        run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(*counts_from_ns);
         work.keep_job_run(run);
     }
 
@@ -141,10 +144,13 @@ impl<'a> SharedWork<'a> {
         if result.as_ref().is_ok_and(|&moved| moved == len) {
             let from_ns = due_ns.unwrap_or(begin_ns);
             let latency_ns = end_ns.saturating_sub(from_ns);
+            if let Some((_, run)) = &mut self.requests {
+                self.work.enter_job(now_ns, run);
+            }
             self.work.count(now_ns, latency_ns, bytes);
             if let Some((_, run)) = &mut self.requests {
                 if latency_ns <= SHORT_NS || !self.work.was_away(from_ns, end_ns, begin_ns) {
-                    run.kind(op).count(now_ns.saturating_sub(self.begin_ns), latency_ns, bytes);
+                    run.kind(op).count(now_ns.saturating_sub(self.counts_from_ns), latency_ns, bytes);
                     due_ns.iter().for_each(|due_ns| run.lag.record(begin_ns.saturating_sub(*due_ns)));
                 } else {
                     run.kind(op).bytes += bytes;
@@ -173,10 +179,11 @@ impl<'a> SharedWork<'a> {
             return false;
         }
         let Some((_, run)) = &mut self.requests else { return true };
+        self.work.enter_job(now_ns, run);
         let due_ns = due_ns.filter(|_| request.trim == Some(Trim::Only));
         let latency_ns = end_ns.saturating_sub(due_ns.unwrap_or(begin_ns));
         if latency_ns <= SHORT_NS || !self.work.was_away(end_ns - latency_ns, end_ns, begin_ns) {
-            run.trims.count(now_ns.saturating_sub(self.begin_ns), latency_ns, request.bytes);
+            run.trims.count(now_ns.saturating_sub(self.counts_from_ns), latency_ns, request.bytes);
             due_ns.iter().for_each(|due_ns| run.lag.record(begin_ns.saturating_sub(*due_ns)));
         } else {
             run.trims.bytes += request.bytes;

@@ -138,6 +138,13 @@ pub(crate) struct Latencies {
 }
 
 impl Latencies {
+    /// Those of the reads and writes of a job.
+    fn of(run: &JobRun) -> Self {
+        let mut histogram = run.reads.histogram.clone();
+        histogram.merge(&run.writes.histogram);
+        Self { histogram, sum_ns: run.reads.latency_sum_ns + run.writes.latency_sum_ns }
+    }
+
     #[inline]
     pub(crate) fn record(&mut self, latency_ns: u64) {
         self.histogram.record(latency_ns);
@@ -174,6 +181,8 @@ pub(crate) struct Work<'a> {
     is_due: bool,
     /// End of the warm-up; the end of time when there is none or it is over.
     warm_up_end_ns: u64,
+    /// The same, also when it is over.
+    ramp_end_ns: u64,
     pub(crate) counters: StreamCounters<'a>,
     pub(crate) stamper: Stamper,
     /// When the last I/O might be written; 0 before the first. A stop may hide between any other two readings of the clock.
@@ -206,6 +215,7 @@ impl<'a> Work<'a> {
                     load.job.rate.is_none() && (load.job.reads.is_some() || load.job.writes.is_some())
                 }),
             warm_up_end_ns: u64::MAX,
+            ramp_end_ns: u64::MAX,
             counters,
             stamper,
             allowed_ns: 0,
@@ -274,6 +284,21 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// The same for the stream of a job: what it did in the ramp is in no figure of it.
+    #[inline]
+    pub(crate) fn enter_job(&mut self, now_ns: u64, run: &mut JobRun) {
+        if now_ns >= self.warm_up_end_ns {
+            // The one moment in which a stream allocates.
+            self.outcome.latencies = Latencies::of(&std::mem::take(run));
+            self.end_warm_up();
+        }
+    }
+
+    /// When the figures of a job's stream begin that began at a time: then, or when the ramp is over.
+    pub(crate) const fn counts_from_ns(&self, began_ns: u64) -> u64 {
+        if self.schedule.warm_up_ns == 0 { began_ns } else { self.ramp_end_ns }
+    }
+
     #[cold]
     fn end_warm_up(&mut self) {
         self.warm_up_end_ns = u64::MAX;
@@ -308,6 +333,7 @@ impl<'a> Work<'a> {
         self.deadline_ns = begin_ns.saturating_add(max_elapsed_ns);
         if warm_up_ns > 0 {
             self.warm_up_end_ns = begin_ns.saturating_add(warm_up_ns);
+            self.ramp_end_ns = self.warm_up_end_ns;
         }
         if turn_ns > 0 {
             let turn_ns = begin_ns.saturating_add(turn_ns).min(self.deadline_ns);
@@ -320,11 +346,10 @@ impl<'a> Work<'a> {
     }
 
     /// Keeps what a stream of a load counted; its latencies together are those of the stream.
-    pub(crate) fn keep_job_run(&mut self, run: JobRun) {
-        let mut histogram = run.reads.histogram.clone();
-        histogram.merge(&run.writes.histogram);
-        let sum_ns = run.reads.latency_sum_ns + run.writes.latency_sum_ns;
-        self.outcome.latencies = Latencies { histogram, sum_ns };
+    pub(crate) fn keep_job_run(&mut self, mut run: JobRun) {
+        // A stream that ended in the ramp has no figures.
+        self.enter_job(u64::MAX - 1, &mut run);
+        self.outcome.latencies = Latencies::of(&run);
         self.outcome.job_run = Some(Box::new(run));
     }
 

@@ -1,8 +1,8 @@
 //! The streams of a load: exact accounts on a file, and in virtual time the waiting times that queueing theory gives for known servers.
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-use crate::common::{Watcher, destroying, file_of, job, millis, reading, visit, writing};
-use rdsk_engine::{Ended, Engine as _, EngineError, JobRun, Run, SimEngine};
+use crate::common::{Watcher, destroying, file_of, job, millis, reading, visit, visit_with, writing};
+use rdsk_engine::{Ended, Engine as _, EngineError, JobRun, RealEngine, Run, SimEngine};
 use rdsk_model::{
     Arrivals, BlockShare, EngineKind, Flush, FlushCall, IoPath, LoadJob, OffsetRule, Op, Rate, Requests,
     StreamRange, Workload,
@@ -31,7 +31,7 @@ fn load(jobs: Vec<LoadJob>, span_bytes: u64, engine: EngineKind) -> Workload {
 }
 
 fn requests(bytes: u64, offsets: OffsetRule) -> Option<Requests> {
-    Some(Requests { blocks: vec![BlockShare::fixed(bytes)], offsets })
+    Some(Requests { blocks: vec![BlockShare::fixed(bytes)], offsets, align_bytes: None })
 }
 
 /// A mix at depth 8 beside a log that flushes each append: all that was asked is in the accounts of one job or the other.
@@ -106,6 +106,44 @@ fn an_open_loop_keeps_its_rate_and_counts_what_it_owes() {
             Arrivals::Poisson => assert!(due.abs_diff(1000) < 160, "{due}"),
         }
         assert_eq!(job.reads.histogram.count(), job.lag.count());
+    }
+}
+
+/// What completes in the ramp is in the totals of the visit and in no figure of a job, whatever issues it.
+#[test]
+fn a_job_is_counted_after_its_ramp() {
+    use EngineKind::{Sync, Threads, Uring};
+    let (_directory, path) = file_of(4 << 20);
+    let claims = [writing(&path)];
+    let ramp_ns = 60 * MS;
+    for (engine, queue_depth, rate) in [
+        (Sync, 1, None),
+        (Uring, 8, None),
+        (Threads, 8, None),
+        (Uring, 8, Some(4000.0)),
+        (Sync, 1, Some(4000.0)),
+    ] {
+        let mix = LoadJob {
+            writes: requests(4096, OffsetRule::Uniform),
+            read_percent: 50,
+            path: IoPath::Buffered,
+            queue_depth,
+            rate: rate.map(|per_s| Rate { per_s, arrivals: Arrivals::Constant }),
+            lasts_ns: Some(90 * MS),
+            ..LoadJob::random_reads("mix", 4 << 20)
+        };
+        let workload = load(vec![mix], 4 << 20, engine);
+        let watcher = &mut Watcher { warm_up_ns: ramp_ns, ..Watcher::default() };
+        let (_, run, _) =
+            visit_with(RealEngine::default(), &job(&workload, &claims, millis(60_000)), watcher).unwrap();
+        let (mix, warm_up) = (&run.jobs[0], run.warm_up.as_ref().unwrap());
+        let counted = mix.reads.histogram.count() + mix.writes.histogram.count();
+        assert_eq!((warm_up.until_ns, warm_up.ops + counted), (ramp_ns, run.ops), "{engine} {rate:?}");
+        assert!(warm_up.ops > 0 && counted > 0 && run.histogram.count() == counted, "{engine} {rate:?}");
+        assert_eq!(mix.reads.bytes + mix.writes.bytes + warm_up.bytes, run.bytes);
+        if rate.is_none() {
+            assert_eq!(run.to_return_ns, ramp_ns + mix.elapsed_ns, "{engine}");
+        }
     }
 }
 
@@ -302,17 +340,45 @@ fn servers(count: u32) -> (tempfile::NamedTempFile, Claim) {
 
 /// A load on it for so long, in virtual time.
 fn simulated(claim: Claim, jobs: Vec<LoadJob>, limit_ms: u64) -> Run {
+    simulated_after(claim, jobs, limit_ms, 0)
+}
+
+/// The same with a ramp.
+fn simulated_after(claim: Claim, jobs: Vec<LoadJob>, limit_ms: u64, warm_up_ns: u64) -> Run {
     let workload = load(jobs, 1 << 30, EngineKind::Sim);
     let claims = [claim];
     let mut engine = SimEngine::new(&claims, 1).unwrap();
     let mut session = engine.open(&job(&workload, &claims, millis(limit_ms))).unwrap();
     session.prepare().unwrap();
-    session.run(&mut Watcher::default()).unwrap()
+    session.run(&mut Watcher { warm_up_ns, ..Watcher::default() }).unwrap()
 }
 
 fn reads_at(per_s: f64, arrivals: Arrivals) -> LoadJob {
     let rate = Some(Rate { per_s, arrivals });
     LoadJob { rate, queue_depth: 512, ..LoadJob::random_reads("r", 1 << 30) }
+}
+
+#[test]
+fn a_ramp_in_virtual_time_leaves_out_what_arrives_in_it() {
+    let rate = Some(Rate { per_s: 1000.0, arrivals: Arrivals::Constant });
+    let reads = LoadJob { rate, lasts_ns: Some(700 * MS), ..LoadJob::random_reads("r", 4 << 20) };
+    let (_file, claim) = servers(1);
+    let run = simulated_after(claim, vec![reads], 60_000, 300 * MS);
+    let [job] = &run.jobs[..] else { panic!("{} jobs", run.jobs.len()) };
+    let due = job.lag.count() + job.unsent;
+    assert_eq!((due, job.elapsed_ns, run.ops), (700, 700 * MS, 1000));
+    // The one that arrives at 299 ms completes at the end of the ramp.
+    assert_eq!(
+        (run.warm_up.as_ref().map(|warm_up| warm_up.ops), job.reads.histogram.count()),
+        (Some(299), 701)
+    );
+    let (width_ns, windows) = job.reads.windows();
+    assert!(width_ns * windows.len() as u64 <= 750 * MS, "the time series begins behind the ramp");
+    // One that ends in the ramp has no figures.
+    let short = LoadJob { max_bytes: Some(100 * 4096), ..LoadJob::random_reads("r", 4 << 20) };
+    let (_file, claim) = servers(1);
+    let run = simulated_after(claim, vec![short], 60_000, 1000 * 1000 * MS);
+    assert_eq!((run.ops, run.jobs[0].reads.histogram.count(), run.jobs[0].elapsed_ns), (100, 0, 0));
 }
 
 /// M/D/1 and D/D/1: the mean time in the system is S (1 + ρ / (2 (1 − ρ))), and S where arrivals are equally spaced (Pollaczek and

@@ -41,6 +41,8 @@ pub(crate) struct CellTotals {
     pub(crate) failure: Option<rdsk_model::Problem>,
     /// Rates are those of the part in which all streams ran.
     pub(crate) rates_of_overlap: bool,
+    /// Whether the start of the first visit is a ramp, which is left out whatever it was like.
+    pub(crate) has_ramp: bool,
     /// Whether in some visit the streams never all ran at once.
     pub(crate) has_no_overlap: bool,
     /// The latencies at chosen positions, one entry per visit.
@@ -97,7 +99,7 @@ impl CellTotals {
     pub(crate) fn add_visit(&mut self, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         let overlap = overlap_of(run);
-        match overlap.filter(|_| self.rates_of_overlap) {
+        match overlap.filter(|_| self.rates_of_overlap && !(self.has_ramp && run.warm_up.is_some())) {
             Some(overlap) if overlap.covered_ns > 0 => self.add_overlap(run, &overlap),
             // If the streams hardly overlapped, the rate over the whole time would mostly count waiting.
             Some(overlap) if !is_most(run, &overlap) => self.has_no_overlap = true,
@@ -227,8 +229,9 @@ impl CellTotals {
     /// Adds what counts for the rate of a visit whose streams need no common time. Its warm-up is the cell's.
     fn add_rates(&mut self, run: &Run) {
         let mut cut_ns = 0;
-        if let Some(warm_up) = left_out(run) {
-            cut_ns = warm_up.until_ns;
+        let start = if self.has_ramp { run.warm_up.as_ref() } else { left_out(run) };
+        if let Some(warm_up) = start {
+            cut_ns = warm_up.until_ns.min(run.elapsed_ns);
             self.warm_up = LeftOut { ns: cut_ns, bytes: warm_up.bytes, ops: warm_up.ops };
         }
         let cut_bytes = if cut_ns > 0 { self.warm_up.bytes } else { 0 };

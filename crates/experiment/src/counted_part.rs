@@ -110,12 +110,20 @@ const DIVISOR: u64 = 5;
 /// it: √5 · 5.84 / 3.18, from the quantiles of t with three degrees of freedom.
 const ODD: f64 = 4.1;
 
-/// How much of the start of a visit of `run_ns`, of which the cell had some before, is kept apart: whole windows, at most a
-/// fifth of it. Only the first visit of a timed cell has a warm-up: a pass counts as a whole, and every sample starts anew.
+/// How much of the start of a visit of `run_ns`, of which the cell had some before, is kept apart: the ramp of a load; else whole windows,
+/// at most a fifth of it. Only the first visit of a timed cell has a warm-up: a pass counts as a whole, and every sample starts anew.
 pub(crate) fn candidate_ns(cell: &Cell, visits_before: usize, run_ns: u64, window_ns: u64) -> u64 {
-    // The jobs of a load are judged by all that they did.
+    if visits_before == 0 && ramp_ns(cell) > 0 {
+        return ramp_ns(cell);
+    }
+    // The jobs of a load are judged by all that they did after it.
     let may_have_one = cell.extent == Extent::Timed && visits_before == 0 && cell.workload.jobs.is_empty();
     if may_have_one { run_ns / DIVISOR / window_ns.max(1) * window_ns } else { 0 }
+}
+
+/// The ramp of a load, which all of its jobs have; 0 without one.
+pub(crate) fn ramp_ns(cell: &Cell) -> u64 {
+    cell.workload.jobs.first().map_or(0, |job| job.ramp_ns)
 }
 
 /// The start that is left out: where its rate was different. None if the visit ended so early that it is more than a fifth.

@@ -2,6 +2,7 @@
 //! complete and where the last one stopped, and whether the Record has the same target and workload at all. It reads no file.
 
 use crate::cell_totals::CellTotals;
+use crate::counted_part::ramp_ns;
 use rdsk_model::{
     Cell, CellRecord, Experiment, Extent, Plan, PointRun, Points, Problem, ProblemKind, Record, SCHEMA,
     Status, StopReason, Target, Visit,
@@ -292,7 +293,11 @@ pub(crate) fn visits_before(cell: &Cell, then: &CellRecord) -> u32 {
 impl CellTotals {
     /// Totals that start with what an earlier Record holds of the cell.
     pub(crate) fn after(cell: &Cell, earlier: &[CellRecord]) -> Self {
-        let mut totals = CellTotals { rates_of_overlap: cell.workload.streams > 1, ..CellTotals::default() };
+        let mut totals = CellTotals {
+            rates_of_overlap: cell.workload.streams > 1,
+            has_ramp: ramp_ns(cell) > 0,
+            ..CellTotals::default()
+        };
         let (Some(then), Some(points)) = (continued(cell, earlier), &cell.workload.points) else {
             return totals;
         };

@@ -2,7 +2,7 @@
 
 use crate::error::LoadError;
 use crate::job_words::JobWords;
-use rdsk_model::{LoadJob, Need, Statistic, Strength, Subject, Threshold};
+use rdsk_model::{LoadJob, Need, Statistic, Strength, Subject, Threshold, check_together};
 use rdsk_units::{Bytes, Nanos};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ struct ThresholdText {
 pub fn load(text: &str) -> Result<LoadDocument, LoadError> {
     let text: LoadText = toml::from_str(text).map_err(|error| LoadError::Document(error.to_string()))?;
     let jobs = jobs(&text.job)?;
-    Ok(LoadDocument { phases: phases(&text.job, jobs), is_repeated: text.repeat })
+    Ok(LoadDocument { phases: phases(&text.job, jobs)?, is_repeated: text.repeat })
 }
 
 const fn repeated() -> bool {
@@ -114,7 +114,7 @@ pub fn need(name: &str, text: &str) -> Result<NeedDocument, LoadError> {
         outlasts_bytes: size("outlasts", &text.outlasts)?,
         thresholds,
     };
-    Ok(NeedDocument { need, phases: phases(&text.job, jobs) })
+    Ok(NeedDocument { need, phases: phases(&text.job, jobs)? })
 }
 
 fn value(key: &'static str, why: impl Into<String>) -> LoadError {
@@ -133,12 +133,15 @@ fn jobs(words: &[JobWords]) -> Result<Vec<LoadJob>, LoadError> {
 }
 
 /// The jobs by the number of their phase.
-fn phases(words: &[JobWords], jobs: Vec<LoadJob>) -> Vec<Vec<LoadJob>> {
+fn phases(words: &[JobWords], jobs: Vec<LoadJob>) -> Result<Vec<Vec<LoadJob>>, LoadError> {
     let mut phases: BTreeMap<u32, Vec<LoadJob>> = BTreeMap::new();
     for (words, job) in words.iter().zip(jobs) {
         phases.entry(words.phase.unwrap_or(1)).or_default().push(job);
     }
-    phases.into_values().collect()
+    for jobs in phases.values() {
+        check_together(jobs).map_err(|why| value("ramp", why))?;
+    }
+    Ok(phases.into_values().collect())
 }
 
 fn threshold_of(text: &ThresholdText, jobs: &[LoadJob]) -> Result<Threshold, LoadError> {

@@ -19,7 +19,7 @@ pub struct JobWords {
     /// The jobs of a phase run at once, and phases one after the other; by default 1.
     pub phase: Option<u32>,
     /// `read`, `write`, `randread`, `randwrite`, `rw`, `randrw`, or `randread,write` where the two directions differ; `trim`, `randtrim`,
-    /// `trimwrite`, `randtrimwrite`; by default randread.
+    /// `trimwrite`, `randtrimwrite`; by default randread. `read:4k` leaves 4 KiB out between two reads, `read:-8k` goes backwards.
     pub rw: Option<String>,
     /// Percent of the requests that are trims, beside reads and writes.
     pub trims: Option<u32>,
@@ -51,6 +51,8 @@ pub struct JobWords {
     pub think_every: Option<u32>,
     /// When it begins.
     pub delay: Option<String>,
+    /// Time from the start of the load in which nothing is counted.
+    pub ramp: Option<String>,
     /// Bytes of each stream.
     pub bytes: Option<String>,
     /// Time after which each stream ends, from its start.
@@ -67,6 +69,8 @@ pub struct JobWords {
     pub advise: Option<bool>,
     /// Percent of its data that compression saves.
     pub compress: Option<u32>,
+    /// What random offsets are multiples of, `READS,WRITES` where the two differ; by default the smallest size.
+    pub align: Option<String>,
 }
 
 impl JobWords {
@@ -78,17 +82,20 @@ impl JobWords {
         let name = self.name.clone().unwrap_or_else(|| format!("job{number}"));
         let kind = self.rw.as_deref().unwrap_or("randread");
         let (is_trim, before_writes, kind) = trims(kind);
-        let (read_order, write_order) = orders(kind)?;
+        let (read_order, write_order) = orders(&kind)?;
         let rule = distribution(self.distribution.as_deref().unwrap_or("uniform"))?;
         let (read_blocks, write_blocks) = blocks(self.bs.as_deref().unwrap_or("4k"))?;
-        let side = |order: Option<Order>, blocks: Vec<BlockShare>| {
-            let offsets = match order? {
-                Order::Sequential => OffsetRule::Sequential,
-                Order::Random => rule.clone(),
+        let [align_reads, align_writes] = self.alignments()?;
+        let side = |order: Option<Order>, blocks: Vec<BlockShare>, align_bytes: Option<u64>| {
+            let (offsets, align_bytes) = match order? {
+                Order::Sequential(0) => (OffsetRule::Sequential, None),
+                Order::Sequential(skip_bytes) => (OffsetRule::Skips { skip_bytes }, None),
+                Order::Random => (rule.clone(), align_bytes),
             };
-            Some(Requests { blocks, offsets })
+            Some(Requests { blocks, offsets, align_bytes })
         };
-        let (reads, writes) = (side(read_order, read_blocks), side(write_order, write_blocks));
+        let (reads, writes) =
+            (side(read_order, read_blocks, align_reads), side(write_order, write_blocks, align_writes));
         self.check_shares(reads.is_some() && writes.is_some(), is_trim || before_writes)?;
         let trim_percent = if is_trim { 100 } else { self.trims.unwrap_or(0) };
         // Trims go where writes go, in the same sizes.
@@ -119,6 +126,7 @@ impl JobWords {
             think_ns: time("think", self.think.as_deref())?,
             think_every: self.think_every.unwrap_or(1),
             delay_ns: time("delay", self.delay.as_deref())?,
+            ramp_ns: time("ramp", self.ramp.as_deref())?,
             max_bytes: match &self.bytes {
                 Some(text) => Some(size("bytes", text)?),
                 None => None,
@@ -154,6 +162,17 @@ impl JobWords {
             return Err(value("mix", "only fits reads and writes together, such as rw = \"randrw\""));
         }
         Ok(())
+    }
+
+    /// What the offsets of reads and of writes are multiples of.
+    fn alignments(&self) -> Result<[Option<u64>; 2], LoadError> {
+        let Some(text) = &self.align else { return Ok([None; 2]) };
+        let (reads, writes) = text.split_once(',').unwrap_or((text, text));
+        let of_side = |text: &str| {
+            let text = text.trim();
+            if text.is_empty() { Ok(None) } else { size("align", text).map(Some) }
+        };
+        Ok([of_side(reads)?, of_side(writes)?])
     }
 
     fn flush(&self) -> Result<Option<Flush>, LoadError> {
@@ -214,31 +233,46 @@ fn per_second(text: &str) -> Result<f64, LoadError> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    Sequential,
+    /// With so many bytes from the end of a request to the start of the next.
+    Sequential(i64),
     Random,
 }
 
 /// Whether a kind is trims, whether it trims before it writes, and the kind of reads and writes whose order it has.
-fn trims(text: &str) -> (bool, bool, &str) {
-    match text.trim() {
-        "trim" => (true, false, "write"),
-        "randtrim" => (true, false, "randwrite"),
-        "trimwrite" => (false, true, "write"),
-        "randtrimwrite" => (false, true, "randwrite"),
-        other => (false, false, other),
+fn trims(text: &str) -> (bool, bool, String) {
+    let (word, skip) = text.split_at(text.find(':').unwrap_or(text.len()));
+    match word.trim() {
+        "trim" => (true, false, format!("write{skip}")),
+        "randtrim" => (true, false, format!("randwrite{skip}")),
+        "trimwrite" => (false, true, format!("write{skip}")),
+        "randtrimwrite" => (false, true, format!("randwrite{skip}")),
+        _ => (false, false, text.to_owned()),
     }
+}
+
+/// What a sequence leaves out: `4k`, or `-8k` backwards.
+fn skip(text: &str) -> Result<i64, LoadError> {
+    let text = text.trim();
+    let bytes = size("rw", text.strip_prefix('-').unwrap_or(text))?;
+    let bytes = i64::try_from(bytes).map_err(|_| value("rw", format!("\"{text}\" is too large")))?;
+    Ok(if text.starts_with('-') { -bytes } else { bytes })
 }
 
 /// The order of reads and of writes, by fio's words.
 fn orders(text: &str) -> Result<(Option<Order>, Option<Order>), LoadError> {
     use Order::{Random, Sequential};
-    let one_word = |word: &str| {
-        Ok(match word {
-            "read" => (Some(Sequential), None),
-            "write" => (None, Some(Sequential)),
+    let one_word = |text: &str| {
+        let (word, skipped) = text.split_once(':').map_or((text, None), |(word, skip)| (word, Some(skip)));
+        let in_order = Sequential(skipped.map_or(Ok(0), skip)?);
+        Ok(match word.trim() {
+            "read" => (Some(in_order), None),
+            "write" => (None, Some(in_order)),
+            _ if skipped.is_some() && word.contains("rand") => {
+                return Err(value("rw", format!("\"{text}\": only sequences leave something out")));
+            }
             "randread" => (Some(Random), None),
             "randwrite" => (None, Some(Random)),
-            "rw" | "readwrite" => (Some(Sequential), Some(Sequential)),
+            "rw" | "readwrite" => (Some(in_order), Some(in_order)),
             "randrw" => (Some(Random), Some(Random)),
             _ => {
                 let words = "read, write, randread, randwrite, rw, randrw, trim, randtrim, trimwrite or randtrimwrite";
@@ -353,6 +387,11 @@ mod tests {
             ("fsync = 1", "writes nothing"),
             ("trims = 101", "trims: must be a percentage"),
             ("rw = \"randtrim\"\ntrims = 10", "has its trims"),
+            ("rw = \"randread:4k\"", "only sequences leave something out"),
+            ("rw = \"read:x\"", "rw: "),
+            ("rw = \"read:4k\"\nbs = \"4k-8k\"", "between requests of several sizes"),
+            ("align = \"0\"", "multiples of 0"),
+            ("ramp = \"1s\"\ndelay = \"1s\"", "has a ramp"),
             ("rw = \"randtrimwrite\"\niodepth = 4\nfsync = 1", "which no flush waits for"),
         ] {
             let why = words(text).expect_err(text).to_string();

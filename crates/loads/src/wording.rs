@@ -34,6 +34,7 @@ impl JobWords {
             think: unless(job.think_ns, 0).map(time),
             think_every: unless(job.think_every, 1),
             delay: unless(job.delay_ns, 0).map(time),
+            ramp: unless(job.ramp_ns, 0).map(time),
             bytes: job.max_bytes.map(size),
             runtime: job.lasts_ns.map(time),
             offset: unless(job.offset_bytes, 0).map(size),
@@ -42,6 +43,7 @@ impl JobWords {
             fresh: unless(job.fresh_space, false),
             advise: unless(job.advised, false),
             compress: unless(job.compressible_percent, 0),
+            align: alignments(job),
         }
     }
 }
@@ -50,23 +52,34 @@ fn unless<T: Copy + PartialEq>(value: T, default: T) -> Option<T> {
     (value != default).then_some(value)
 }
 
-fn is_sequential(requests: &Requests) -> bool {
-    requests.offsets == OffsetRule::Sequential
+/// The alignment of each kind of request, where one has any.
+fn alignments(job: &LoadJob) -> Option<String> {
+    let of = |side: &Option<Requests>| side.as_ref().and_then(|side| side.align_bytes).map(size);
+    match (of(&job.reads), of(&job.writes), of(&job.trims)) {
+        (None, None, None) => None,
+        (Some(reads), Some(writes), _) if reads == writes => Some(reads),
+        (Some(each), None, None) if job.writes.is_none() => Some(each),
+        (None, Some(each), None) if job.reads.is_none() => Some(each),
+        (None, None, Some(each)) => Some(each),
+        (reads, writes, _) => Some(format!("{},{}", reads.unwrap_or_default(), writes.unwrap_or_default())),
+    }
 }
 
 /// The rule of the job's random requests, of which a job has one at most in words.
 fn rule_of(job: &LoadJob) -> Option<&OffsetRule> {
-    job.kinds().find(|requests| !is_sequential(requests)).map(|side| &side.offsets)
+    job.kinds().find(|requests| !requests.is_in_order()).map(|side| &side.offsets)
 }
 
 fn kind_words(job: &LoadJob) -> String {
-    let word = |requests: &Requests, name: &str| {
-        if is_sequential(requests) { name.to_owned() } else { format!("rand{name}") }
+    let word = |requests: &Requests, name: &str| match requests.offsets {
+        OffsetRule::Sequential => name.to_owned(),
+        OffsetRule::Skips { skip_bytes } => format!("{name}:{}", skip(skip_bytes)),
+        _ => format!("rand{name}"),
     };
     match (&job.reads, &job.writes) {
         (None, None) => job.trims.iter().map(|trims| word(trims, "trim")).collect(),
         (None, Some(writes)) if job.trims_before_writes => word(writes, "trimwrite"),
-        (Some(reads), Some(writes)) if is_sequential(reads) == is_sequential(writes) => word(reads, "rw"),
+        (Some(reads), Some(writes)) if word(reads, "") == word(writes, "") => word(reads, "rw"),
         (reads, writes) => {
             let reads = reads.iter().map(|reads| word(reads, "read"));
             let words: Vec<String> = reads.chain(writes.iter().map(|writes| word(writes, "write"))).collect();
@@ -99,7 +112,7 @@ fn shares(blocks: &[BlockShare]) -> String {
 
 fn rule_words(rule: &OffsetRule) -> Option<String> {
     Some(match rule {
-        OffsetRule::Sequential | OffsetRule::Uniform => return None,
+        OffsetRule::Sequential | OffsetRule::Skips { .. } | OffsetRule::Uniform => return None,
         OffsetRule::Once => "once".into(),
         OffsetRule::Zipf { theta } => format!("zipf:{theta}"),
         OffsetRule::Pareto { skew } => format!("pareto:{skew}"),
@@ -116,6 +129,11 @@ fn size(bytes: u64) -> String {
     let units = [("T", 40), ("G", 30), ("M", 20), ("k", 10)];
     let whole = units.into_iter().find(|(_, shift)| bytes > 0 && bytes.trailing_zeros() >= *shift);
     whole.map_or_else(|| bytes.to_string(), |(unit, shift)| format!("{}{unit}", bytes >> shift))
+}
+
+/// What a sequence leaves out; negative backwards.
+fn skip(bytes: i64) -> String {
+    format!("{}{}", if bytes < 0 { "-" } else { "" }, size(bytes.unsigned_abs()))
 }
 
 fn time(ns: u64) -> String {
@@ -138,6 +156,12 @@ mod tests {
             "rw = \"randrw\"\nbs = \"4k/70:64k/30\"\ndistribution = \"zoned:60/10:40/90\"\niodepth = 7\nfsync = 3",
             "rw = \"randwrite\"\ndistribution = \"zipf:1.2\"\nthink = \"3ms\"\nthink-every = 4\ndsync = true\nruntime = \"90s\"",
             "rw = \"trim\"\nbs = \"1M\"",
+            "rw = \"read:-8k\"\nbs = \"4k\"",
+            "rw = \"rw:12k\"\nbs = \"4k\"\nramp = \"2s\"",
+            "rw = \"read:4k,randwrite\"\nbs = \"4k,8k\"\nalign = \",16k\"",
+            "rw = \"trimwrite:64k\"\nbs = \"64k\"",
+            "rw = \"randtrim\"\nbs = \"8k\"\nalign = \"32k\"",
+            "rw = \"randrw\"\nbs = \"4k-16k\"\nalign = \"64k\"",
             "rw = \"randtrimwrite\"\nbs = \"8k\"\niodepth = 4\ndistribution = \"once\"",
             "rw = \"randrw\"\ntrims = 10\nmix = 70",
             "rw = \"randread\"\ndistribution = \"once\"\nrate = \"250\"\narrivals = \"constant\"\niodepth = 1\nbytes = \"3G\"",

@@ -23,7 +23,8 @@ pub mod processor;
 pub mod promise;
 pub mod ranks;
 pub mod record;
-pub mod result;
+pub mod requests;
+mod result;
 pub mod stalled;
 mod status;
 mod target;
@@ -48,7 +49,7 @@ pub use evidence::{
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use job_result::{JobResult, KindResult, LatencyWindow, RateResult};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
-pub use load::{Arrivals, BlockShare, Flush, FlushCall, LoadJob, OffsetRule, Rate, Requests, Zone};
+pub use load::{Arrivals, Flush, FlushCall, LoadJob, Rate, check_together};
 pub use need::{Need, Statistic, Strength, Subject, Threshold};
 pub use nvme::is_nvme_path;
 pub use output_flags::{OUTPUT_FLAGS, OUTPUT_SWITCHES, without_output};
@@ -58,6 +59,7 @@ pub use processor::{ProcessorUse, QuotaUse};
 pub use promise::Promise;
 pub use ranks::{ClockOffset, Peers, RankRun, RankVisit, SharedTurn};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Source};
+pub use requests::{BlockShare, OffsetRule, Requests, Zone};
 pub use result::{
     AfterIdle, CellResult, ColdCheck, CpuTime, FirstAccess, IoError, Issuing, Overlap, OwnGap, PointRun,
     RateSamples, ReadContent, Samples, StopReason, StreamResult, Trial, Visit, Windows,

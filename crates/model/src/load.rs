@@ -1,6 +1,7 @@
 //! A load: jobs that run at once on one target, each with its mix of reads and writes, its block sizes, offsets, rate and flushes. Pure
 //! data; it decides nothing but whether a job contradicts itself.
 
+use crate::requests::{BlockShare, OffsetRule, Requests};
 use crate::workload_words::{IoPath, StreamRange, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -26,91 +27,6 @@ words!(
 
 /// The highest rate of a stream: ten times what any loop issues.
 const MAX_PER_S: f64 = 1e7;
-
-/// Requests of one size, or of all multiples of a step between two sizes with the same probability.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BlockShare {
-    /// Smallest size in bytes, at least 1.
-    pub min_bytes: u64,
-    /// Largest size in bytes, at least the smallest.
-    pub max_bytes: u64,
-    /// Share of the requests of its direction relative to the other sizes; positive.
-    pub weight: f64,
-}
-
-impl BlockShare {
-    /// Requests of this size only.
-    pub const fn fixed(bytes: u64) -> Self {
-        Self { min_bytes: bytes, max_bytes: bytes, weight: 1.0 }
-    }
-}
-
-/// A part of the span that gets a part of the requests.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Zone {
-    /// Percent of the requests.
-    pub access_percent: f64,
-    /// Percent of the span, behind the zone before.
-    pub span_percent: f64,
-}
-
-/// Where the requests of one direction go. Offsets are multiples of the smallest block size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum OffsetRule {
-    /// One after the other; at the end of the span from its start again.
-    Sequential,
-    /// Each place with the same probability, independent of what came before.
-    Uniform,
-    /// Each place once, in random order, before any is used again. Reads and writes of a job with the same blocks share this order.
-    Once,
-    /// The k-th most popular place with a probability in proportion to `k^-theta`; popular places lie scattered.
-    Zipf {
-        /// Exponent; positive.
-        theta: f64,
-    },
-    /// Self-similar: a share `1 - skew` of the requests goes to a share `skew` of the places, and so on within these (0.2: four of five
-    /// requests to a fifth of the span); popular places lie scattered.
-    Pareto {
-        /// Between 0 and 0.5.
-        skew: f64,
-    },
-    /// Around the middle of the span; what would lie outside is drawn again.
-    Normal {
-        /// Standard deviation in percent of the span; positive.
-        deviation_percent: f64,
-    },
-    /// Parts of the span with their shares of the requests; the parts make 100 % of both.
-    Zoned {
-        /// The parts, in their order on the span.
-        zones: Vec<Zone>,
-    },
-}
-
-/// What the requests of one direction are like.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Requests {
-    /// Their sizes; never empty.
-    pub blocks: Vec<BlockShare>,
-    /// Their offsets.
-    pub offsets: OffsetRule,
-}
-
-impl Requests {
-    /// The smallest size in bytes, of which offsets are multiples.
-    pub fn min_bytes(&self) -> u64 {
-        self.blocks.iter().map(|share| share.min_bytes).min().unwrap_or(1)
-    }
-
-    /// The largest size in bytes.
-    pub fn max_bytes(&self) -> u64 {
-        self.blocks.iter().map(|share| share.max_bytes).max().unwrap_or(1)
-    }
-}
 
 /// A rate that requests arrive at, whether or not earlier ones are done: an open loop. Latencies count from the arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,9 +88,12 @@ pub struct LoadJob {
     pub think_every: u32,
     /// When its streams begin, from the start of the load.
     pub delay_ns: u64,
-    /// Bytes after which a stream ends; `None` for as long as the load goes on.
+    /// Time from the start of the load in which its requests are not counted, in a cell's first visit; the same for all jobs of a load.
+    #[serde(default, skip_serializing_if = "is_zero_ns")]
+    pub ramp_ns: u64,
+    /// Bytes after which a stream ends, those of the ramp included; `None` for as long as the load goes on.
     pub max_bytes: Option<u64>,
-    /// Time after which a stream ends, from its own start; `None` for as long as the load goes on.
+    /// Time after which a stream ends, from its own start or the end of the ramp; `None` for as long as the load goes on.
     pub lasts_ns: Option<u64>,
     /// First byte of its span on the target.
     pub offset_bytes: u64,
@@ -197,7 +116,11 @@ impl LoadJob {
     pub fn random_reads(name: impl Into<String>, span_bytes: u64) -> Self {
         Self {
             name: name.into(),
-            reads: Some(Requests { blocks: vec![BlockShare::fixed(4096)], offsets: OffsetRule::Uniform }),
+            reads: Some(Requests {
+                blocks: vec![BlockShare::fixed(4096)],
+                offsets: OffsetRule::Uniform,
+                align_bytes: None,
+            }),
             writes: None,
             trims: None,
             read_percent: 100,
@@ -212,6 +135,7 @@ impl LoadJob {
             think_ns: 0,
             think_every: 1,
             delay_ns: 0,
+            ramp_ns: 0,
             max_bytes: None,
             lasts_ns: None,
             offset_bytes: 0,
@@ -335,7 +259,24 @@ impl LoadJob {
         if self.trims_before_writes && self.writes.is_none() {
             return Err("trims before writes, and has no writes".into());
         }
-        sides.iter().try_for_each(|side| check_offsets(&side.offsets))
+        if self.ramp_ns > 0 && self.delay_ns > 0 {
+            return Err("begins late and has a ramp, which begins with the load".into());
+        }
+        sides.iter().try_for_each(|side| side.check())
+    }
+}
+
+/// Why jobs cannot run at once, in words.
+///
+/// # Errors
+/// When only some of them have a ramp, or another one.
+pub fn check_together(jobs: &[LoadJob]) -> Result<(), String> {
+    let mut ramps = jobs.iter().map(|job| job.ramp_ns);
+    let first = ramps.next();
+    if ramps.all(|ramp| Some(ramp) == first) {
+        Ok(())
+    } else {
+        Err("jobs that run at once have the same ramp, after which all of them are counted".into())
     }
 }
 
@@ -349,39 +290,18 @@ const fn is_false(switch: &bool) -> bool {
     !*switch
 }
 
-fn check_offsets(rule: &OffsetRule) -> Result<(), String> {
-    let positive = |value: f64| value > 0.0 && value.is_finite();
-    match rule {
-        OffsetRule::Sequential | OffsetRule::Uniform | OffsetRule::Once => Ok(()),
-        OffsetRule::Zipf { theta } if positive(*theta) => Ok(()),
-        OffsetRule::Zipf { .. } => Err("has a Zipf exponent that is not positive".into()),
-        OffsetRule::Pareto { skew } if positive(*skew) && *skew < 0.5 => Ok(()),
-        OffsetRule::Pareto { .. } => Err("has a Pareto skew that is not between 0 and 0.5".into()),
-        OffsetRule::Normal { deviation_percent }
-            if positive(*deviation_percent) && *deviation_percent <= 100.0 =>
-        {
-            Ok(())
-        }
-        OffsetRule::Normal { .. } => Err("has a deviation that is not between 0 and 100% of the span".into()),
-        OffsetRule::Zoned { zones } => {
-            let sum = |part: fn(&Zone) -> f64| zones.iter().map(part).sum::<f64>();
-            let is_whole = |sum: f64| (sum - 100.0).abs() < 0.01;
-            let fits = zones.iter().all(|zone| zone.access_percent >= 0.0 && positive(zone.span_percent));
-            if fits && is_whole(sum(|zone| zone.access_percent)) && is_whole(sum(|zone| zone.span_percent)) {
-                Ok(())
-            } else {
-                Err("has zones that do not make 100% of requests and span".into())
-            }
-        }
-    }
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero_ns(ns: &u64) -> bool {
+    *ns == 0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::requests::Zone;
 
     fn writes(blocks: Vec<BlockShare>, offsets: OffsetRule) -> LoadJob {
-        let writes = Some(Requests { blocks, offsets });
+        let writes = Some(Requests { blocks, offsets, align_bytes: None });
         LoadJob { reads: None, writes, read_percent: 0, ..LoadJob::random_reads("log", 1 << 20) }
     }
 
@@ -427,6 +347,20 @@ mod tests {
         let fast = Some(Rate { per_s: 1e12, arrivals: Arrivals::Constant });
         says(LoadJob { rate: fast, ..LoadJob::random_reads("r", 4096) }, "a rate that is not between");
         says(writes(vec![BlockShare::fixed(512)], OffsetRule::Pareto { skew: 0.5 }), "skew");
+        let skips = |bytes: &[u64], skip_bytes| {
+            writes(
+                bytes.iter().map(|&bytes| BlockShare::fixed(bytes)).collect(),
+                OffsetRule::Skips { skip_bytes },
+            )
+        };
+        assert_eq!((skips(&[512], 512).check(), skips(&[512], -1024).check()), (Ok(()), Ok(())));
+        says(skips(&[512, 1024], 512), "several sizes");
+        says(skips(&[512], -511), "less than a request");
+        let late = LoadJob { ramp_ns: 1, delay_ns: 1, ..LoadJob::random_reads("r", 4096) };
+        says(late.clone(), "has a ramp");
+        let ramped = LoadJob { delay_ns: 0, ..late };
+        assert_eq!(check_together(&[ramped.clone(), ramped.clone()]), Ok(()));
+        assert!(check_together(&[ramped, LoadJob::random_reads("r", 4096)]).is_err());
     }
 
     #[test]

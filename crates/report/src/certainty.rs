@@ -132,7 +132,8 @@ pub(crate) fn draw_end(page: &mut Page, record: &Record) {
         .cells
         .iter()
         .filter_map(|cell| {
-            let warmup_ns = cell.result.warmup_ns.filter(|&ns| ns > 0)?;
+            // The ramp of a load was asked for, and is said with its jobs.
+            let warmup_ns = cell.result.warmup_ns.filter(|&ns| ns > 0 && cell.workload.jobs.is_empty())?;
             Some(format!("the first {} of {}", nanos(warmup_ns), cell.id))
         })
         .collect();

@@ -100,6 +100,9 @@ pub(super) struct JobArgs {
     /// Offsets: uniform, once, zipf:1.2, pareto:0.2, normal:10 or zoned:60/10:40/90 [default: uniform]
     #[arg(long, value_name = "RULE")]
     distribution: Option<String>,
+    /// Count nothing in the first so much of the load: requests before it are in no rate and no latency
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["p99", "p999"])]
+    ramp: Option<String>,
     /// Rest of a stream after each request
     #[arg(long, value_name = "TIME", help_heading = EXPERT)]
     think: Option<String>,
@@ -130,6 +133,7 @@ impl JobArgs {
             dsync: Some(self.dsync),
             distribution: self.distribution.clone(),
             think: self.think.clone(),
+            ramp: self.ramp.clone(),
             fresh: Some(self.fresh),
             apart: Some(self.apart),
             ..JobWords::default()

@@ -41,7 +41,7 @@ impl Chooser {
     pub(crate) fn new(rule: &OffsetRule, places: u64, shared_key: u64, key: u64) -> Option<Self> {
         let scatter = Permutation::new(places, shared_key);
         Some(match rule {
-            OffsetRule::Sequential => return None,
+            OffsetRule::Sequential | OffsetRule::Skips { .. } => return None,
             OffsetRule::Uniform => Self::Uniform,
             OffsetRule::Once => Self::Once { permutation: Permutation::new(places, key), used: 0, key },
             &OffsetRule::Zipf { theta } => Self::Zipf { zipf: Zipf::new(places, theta), scatter },

@@ -196,7 +196,7 @@ struct Side {
     begin_bytes: u64,
     span_bytes: u64,
     step_bytes: u64,
-    /// Places where the largest request has room.
+    /// Places where the smallest request has room.
     places: u64,
     /// `None` for a sequence.
     chooser: Option<Chooser>,
@@ -204,6 +204,8 @@ struct Side {
     shares_order: bool,
     /// Where a sequence goes on, from the start of the span.
     next_bytes: u64,
+    /// From the end of a request of a sequence to the start of the next.
+    skip_bytes: i64,
     sizes: Sizes,
 }
 
@@ -216,11 +218,18 @@ impl Side {
         shared_key: u64,
         key: u64,
     ) -> Option<Self> {
-        let step_bytes = requests.min_bytes();
-        let places = span_bytes.checked_sub(requests.max_bytes())? / step_bytes + 1;
+        let step_bytes = requests.step_bytes();
+        if requests.max_bytes() > span_bytes {
+            return None;
+        }
+        let places = (span_bytes - requests.min_bytes()) / step_bytes + 1;
         let chooser = Chooser::new(&requests.offsets, places, shared_key, key);
-        debug_assert_eq!(chooser.is_none(), requests.offsets == OffsetRule::Sequential);
+        debug_assert_eq!(chooser.is_none(), requests.is_in_order());
         let sizes = Sizes::new(&requests.blocks);
+        let skip_bytes = match requests.offsets {
+            OffsetRule::Skips { skip_bytes } => skip_bytes,
+            _ => 0,
+        };
         Some(Self {
             begin_bytes,
             span_bytes,
@@ -229,6 +238,7 @@ impl Side {
             chooser,
             shares_order: false,
             next_bytes: 0,
+            skip_bytes,
             sizes,
         })
     }
@@ -245,27 +255,38 @@ impl Side {
 
     /// Offset on the target and size; `None` where a sequence in fresh space has come to the end of the span.
     fn next(&mut self, random: &mut WyRand, fresh_space: bool) -> Option<(u64, u64)> {
-        let bytes = self.sizes.next(random);
+        let is_at_end = self.next_bytes.saturating_add(self.sizes.least) > self.span_bytes;
         let at_bytes = match &mut self.chooser {
             Some(chooser) => chooser.next(self.places, random) * self.step_bytes,
-            None => {
-                if self.next_bytes + bytes > self.span_bytes {
-                    if fresh_space {
-                        return None;
-                    }
-                    self.next_bytes = 0;
-                }
-                self.next_bytes += bytes;
-                self.next_bytes - bytes
-            }
+            None if is_at_end && fresh_space => return None,
+            None if is_at_end => 0,
+            None => self.next_bytes,
         };
+        let bytes = self.sizes.next(self.span_bytes - at_bytes, random);
+        self.next_bytes = self.after(at_bytes + bytes);
         Some((self.begin_bytes + at_bytes, bytes))
     }
+
+    /// Where a sequence goes on behind a request that ended here. With 4 KiB of each 8 KiB left out: 0, 8 KiB, 16 KiB, … up to the last that
+    /// has room; backwards by 8 KiB in 64 KiB, in requests of 4 KiB: 0, 56 KiB, 52 KiB, … 0, 56 KiB, …, as fio does it.
+    fn after(&self, end_bytes: u64) -> u64 {
+        let skipped_bytes = self.skip_bytes.unsigned_abs();
+        match end_bytes.checked_sub(skipped_bytes) {
+            _ if self.skip_bytes >= 0 => end_bytes.saturating_add(skipped_bytes),
+            Some(next_bytes) => next_bytes,
+            None => self.span_bytes.saturating_sub(skipped_bytes),
+        }
+    }
 }
+
+/// How often a size that has no room is drawn again, before the smallest is taken.
+const DRAWS: usize = 64;
 
 /// Sizes with their shares.
 #[derive(Clone, Debug)]
 struct Sizes {
+    /// The smallest.
+    least: u64,
     /// Share of the requests up to each size or range, the first of them, the step between them and their number.
     shares: Vec<(f64, u64, u64, u64)>,
 }
@@ -278,10 +299,17 @@ impl Sizes {
             sum += weight / whole;
             (sum, min_bytes, min_bytes, (max_bytes - min_bytes) / min_bytes + 1)
         };
-        Self { shares: blocks.iter().map(share).collect() }
+        let least = blocks.iter().map(|share| share.min_bytes).min().unwrap_or(1);
+        Self { least, shares: blocks.iter().map(share).collect() }
     }
 
-    fn next(&self, random: &mut WyRand) -> u64 {
+    /// A size that has room in so many bytes.
+    fn next(&self, room_bytes: u64, random: &mut WyRand) -> u64 {
+        let mut draws = (0..DRAWS).map(|_| self.draw(random));
+        draws.find(|bytes| *bytes <= room_bytes).unwrap_or(self.least)
+    }
+
+    fn draw(&self, random: &mut WyRand) -> u64 {
         let chosen = match self.shares.as_slice() {
             [only] => *only,
             shares => {
@@ -359,7 +387,8 @@ mod tests {
     use super::*;
 
     fn job() -> LoadJob {
-        let requests = |bytes, offsets| Requests { blocks: vec![BlockShare::fixed(bytes)], offsets };
+        let requests =
+            |bytes, offsets| Requests { blocks: vec![BlockShare::fixed(bytes)], offsets, align_bytes: None };
         LoadJob {
             reads: Some(requests(4096, OffsetRule::Uniform)),
             writes: Some(requests(8192, OffsetRule::Sequential)),
@@ -400,7 +429,8 @@ mod tests {
 
     #[test]
     fn reads_and_writes_share_an_order_in_which_each_place_comes_once() {
-        let once = Requests { blocks: vec![BlockShare::fixed(4096)], offsets: OffsetRule::Once };
+        let once =
+            Requests { blocks: vec![BlockShare::fixed(4096)], offsets: OffsetRule::Once, align_bytes: None };
         let job = LoadJob { reads: Some(once.clone()), writes: Some(once), ..job() };
         let requests = some(&job, 0, 256);
         let reads = requests.iter().filter(|request| request.op == Op::Read).count();
@@ -416,7 +446,7 @@ mod tests {
             BlockShare { weight: 10.0, ..BlockShare::fixed(4096) },
             BlockShare { min_bytes: 8192, max_bytes: 32_768, weight: 30.0 },
         ];
-        let reads = Some(Requests { blocks, offsets: OffsetRule::Uniform });
+        let reads = Some(Requests { blocks, offsets: OffsetRule::Uniform, align_bytes: None });
         let requests = some(&LoadJob { reads, writes: None, ..job() }, 0, 40_000);
         let count = |bytes| requests.iter().filter(|request| request.bytes == bytes).count();
         // A quarter each of the four sizes: standard deviation 87.
@@ -429,10 +459,62 @@ mod tests {
     }
 
     #[test]
+    fn each_place_of_the_span_is_met_by_sizes_that_have_room_there() {
+        let blocks = vec![BlockShare { min_bytes: 4096, max_bytes: 65_536, weight: 1.0 }];
+        let reads = Some(Requests { blocks, offsets: OffsetRule::Uniform, align_bytes: None });
+        let requests = some(&LoadJob { reads, writes: None, span_bytes: 128 << 10, ..job() }, 0, 32_000);
+        let mut met = [0; 32];
+        for request in &requests {
+            met[usize::try_from(request.offset_bytes - (1 << 20)).unwrap() / 4096] += 1;
+            assert!(request.offset_bytes + request.bytes <= (1 << 20) + (128 << 10));
+        }
+        // 1,000 each: standard deviation 31.
+        assert!(met.iter().all(|met: &i32| met.abs_diff(1000) < 130), "{met:?}");
+    }
+
+    #[test]
+    fn random_offsets_have_the_alignment_that_was_asked() {
+        let align_bytes = Some(16_384);
+        let reads = Some(Requests {
+            blocks: vec![BlockShare::fixed(4096)],
+            offsets: OffsetRule::Uniform,
+            align_bytes,
+        });
+        let requests = some(&LoadJob { reads, writes: None, ..job() }, 0, 1000);
+        assert!(requests.iter().all(|request| request.offset_bytes.is_multiple_of(16_384)));
+        assert!(requests.iter().any(|request| request.offset_bytes == (2 << 20) - 16_384));
+    }
+
+    #[test]
+    fn sequences_leave_out_what_was_asked() {
+        let offsets = |skip_bytes, count| {
+            let offsets = OffsetRule::Skips { skip_bytes };
+            let reads = Some(Requests { blocks: vec![BlockShare::fixed(4096)], offsets, align_bytes: None });
+            let job = LoadJob {
+                reads,
+                writes: None,
+                offset_bytes: 0,
+                span_bytes: 32_768,
+                max_bytes: Some(1 << 20),
+                ..job()
+            };
+            some(&job, 0, count).iter().map(|request| request.offset_bytes / 4096).collect::<Vec<_>>()
+        };
+        assert_eq!(offsets(4096, 6), [0, 2, 4, 6, 0, 2]);
+        assert_eq!(offsets(8192, 5), [0, 3, 6, 0, 3]);
+        assert_eq!(offsets(-8192, 10), [0, 6, 5, 4, 3, 2, 1, 0, 6, 5], "what fio's backwards is");
+        assert_eq!(offsets(-4096, 3), [0, 0, 0]);
+    }
+
+    #[test]
     fn a_log_ends_with_its_space_and_a_limit_with_its_bytes() {
         let log = LoadJob {
             reads: None,
-            writes: Some(Requests { blocks: vec![BlockShare::fixed(2300)], offsets: OffsetRule::Sequential }),
+            writes: Some(Requests {
+                blocks: vec![BlockShare::fixed(2300)],
+                offsets: OffsetRule::Sequential,
+                align_bytes: None,
+            }),
             fresh_space: true,
             span_bytes: 23_500,
             offset_bytes: 0,

@@ -28,11 +28,13 @@ pub(crate) fn run<C: IoQueue>(
     source: RequestSource,
 ) -> io::Result<StreamEnd> {
     let begin_ns = work.start();
-    work.deadline_ns = load.job.deadline_ns(begin_ns, work.deadline_ns);
+    let counts_from_ns = work.counts_from_ns(begin_ns);
+    work.deadline_ns = load.job.deadline_ns(counts_from_ns, work.deadline_ns);
     let slots = u32::try_from(arena.slots).unwrap_or(u32::MAX);
     let read_slots = u32::try_from(arena.read_slots).unwrap_or(u32::MAX);
     let mut stream = QueueStream {
         begin_ns,
+        counts_from_ns,
         now_ns: begin_ns,
         load,
         source,
@@ -51,7 +53,7 @@ pub(crate) fn run<C: IoQueue>(
     let QueueStream { mut run, mut source, now_ns, .. } = stream;
     let until_ns = work.deadline_ns.min(now_ns);
     run.unsent = source.due_before(until_ns.saturating_sub(begin_ns));
-    run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(begin_ns);
+    run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(counts_from_ns);
     work.keep_job_run(run);
     Ok(end)
 }
@@ -75,6 +77,8 @@ impl Default for InFlight {
 
 struct QueueStream<'s, 'a, C> {
     begin_ns: u64,
+    /// When its figures begin.
+    counts_from_ns: u64,
     /// The last reading of the clock.
     now_ns: u64,
     load: LoadSpec<'a>,
@@ -187,6 +191,8 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
                 }
             }
             if let Some(due_ns) = due_ns {
+                // What is sent after the ramp is counted, though nothing has completed since.
+                work.enter_job(self.now_ns, &mut self.run);
                 self.run.lag.record(self.now_ns - due_ns);
             }
             let from_ns = due_ns.unwrap_or(self.now_ns);
@@ -228,9 +234,10 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
             work.fail(0, 0, -i64::from(error.raw_os_error().unwrap_or(libc::EIO)));
             return Some(StreamEnd::Failed);
         }
+        work.enter_job(self.now_ns, &mut self.run);
         let latency_ns = self.now_ns - begin_ns;
         if latency_ns <= SHORT_NS || !work.was_away(begin_ns, self.now_ns, begin_ns) {
-            self.run.flushes.count(self.now_ns.saturating_sub(self.begin_ns), latency_ns, 0);
+            self.run.flushes.count(self.now_ns.saturating_sub(self.counts_from_ns), latency_ns, 0);
         }
         None
     }
@@ -243,10 +250,10 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
         if now_ns - before_ns > SHORT_NS {
             work.spec.open.guard.watchdog.look(now_ns, before_ns);
         }
-        work.enter(now_ns);
+        work.enter_job(now_ns, &mut self.run);
         let (mut good, mut bytes, mut completions) = (0u64, 0u64, 0u32);
         let mut end = StreamEnd::Complete;
-        let at_ns = now_ns.saturating_sub(self.begin_ns);
+        let at_ns = now_ns.saturating_sub(self.counts_from_ns);
         let Self { in_flight, free, slots, resubmit, run, .. } = self;
         self.queue.completions(|number, result| {
             completions += 1;

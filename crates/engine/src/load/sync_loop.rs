@@ -20,10 +20,12 @@ pub(crate) fn run(
 ) -> StreamOutcome {
     let mut buffers = arena.cycles();
     let begin_ns = work.start();
-    work.deadline_ns = load.job.deadline_ns(begin_ns, work.deadline_ns);
+    let counts_from_ns = work.counts_from_ns(begin_ns);
+    work.deadline_ns = load.job.deadline_ns(counts_from_ns, work.deadline_ns);
     let until_rest = load.job.think_every;
     let flush = FlushCounter::of(load.job);
-    let mut stream = SyncStream { begin_ns, load, flush, until_rest, owed: 1, run: JobRun::default() };
+    let mut stream =
+        SyncStream { begin_ns, counts_from_ns, load, flush, until_rest, owed: 1, run: JobRun::default() };
     let end = loop {
         if let Some(end) = stream.step(&mut work, &mut source, &mut buffers) {
             break end;
@@ -32,7 +34,7 @@ pub(crate) fn run(
     let mut run = stream.run;
     let until_ns = work.deadline_ns.min(now_ns());
     run.unsent = source.due_before(until_ns.saturating_sub(begin_ns));
-    run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(begin_ns);
+    run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(counts_from_ns);
     work.keep_job_run(run);
     work.finish(end)
 }
@@ -40,6 +42,8 @@ pub(crate) fn run(
 struct SyncStream<'a> {
     /// When the stream began, which arrivals count from.
     begin_ns: u64,
+    /// When its figures begin.
+    counts_from_ns: u64,
     load: LoadSpec<'a>,
     flush: Option<FlushCounter>,
     /// Requests until the next rest.
@@ -131,6 +135,7 @@ impl SyncStream<'_> {
         let result = discard(&work.spec, request.offset_bytes, request.bytes);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
+        work.enter_job(end_ns, &mut self.run);
         if let Err(error) = result {
             work.fail(request.offset_bytes, 0, -i64::from(error.raw_os_error().unwrap_or(libc::EIO)));
             return Err(StreamEnd::Failed);
@@ -138,7 +143,7 @@ impl SyncStream<'_> {
         let due_ns = due_ns.filter(|_| request.trim == Some(Trim::Only));
         let from_ns = due_ns.unwrap_or(begin_ns);
         if end_ns - from_ns <= SHORT_NS || !work.was_away(from_ns, end_ns, begin_ns) {
-            self.run.trims.count(end_ns.saturating_sub(self.begin_ns), end_ns - from_ns, request.bytes);
+            self.run.trims.count(end_ns.saturating_sub(self.counts_from_ns), end_ns - from_ns, request.bytes);
             due_ns.iter().for_each(|due_ns| self.run.lag.record(begin_ns.saturating_sub(*due_ns)));
         } else {
             self.run.trims.bytes += request.bytes;
@@ -166,10 +171,10 @@ impl SyncStream<'_> {
             }
         }
         let from_ns = due_ns.unwrap_or(begin_ns);
-        work.enter(end_ns);
+        work.enter_job(end_ns, &mut self.run);
         work.counters.add(end_ns, request.bytes, 1);
         if end_ns - from_ns <= SHORT_NS || !work.was_away(from_ns, end_ns, begin_ns) {
-            let at_ns = end_ns.saturating_sub(self.begin_ns);
+            let at_ns = end_ns.saturating_sub(self.counts_from_ns);
             self.run.kind(request.op).count(at_ns, end_ns - from_ns, request.bytes);
             if let Some(due_ns) = due_ns {
                 self.run.lag.record(begin_ns.saturating_sub(due_ns));
@@ -186,12 +191,13 @@ impl SyncStream<'_> {
         let result = flush.flush(work.spec.fd);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
+        work.enter_job(end_ns, &mut self.run);
         if let Err(error) = result {
             work.fail(0, 0, -i64::from(error.raw_os_error().unwrap_or(libc::EIO)));
             return Err(StreamEnd::Failed);
         }
         if end_ns - begin_ns <= SHORT_NS || !work.was_away(begin_ns, end_ns, begin_ns) {
-            self.run.flushes.count(end_ns.saturating_sub(self.begin_ns), end_ns - begin_ns, 0);
+            self.run.flushes.count(end_ns.saturating_sub(self.counts_from_ns), end_ns - begin_ns, 0);
         }
         Ok(())
     }

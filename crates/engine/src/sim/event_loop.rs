@@ -34,6 +34,11 @@ pub(super) struct Totals {
 }
 
 impl Totals {
+    /// How long the jobs of a load are not counted, from the start of the visit.
+    pub(super) fn ramp_ns(&self) -> u64 {
+        self.warm_up.as_ref().map_or(0, |warm_up| warm_up.until_ns)
+    }
+
     /// Makes the windows wide enough for this time to lie in one of them. It is unknown beforehand how long a virtual visit
     /// takes, so they are merged in pairs as long as there are too many.
     fn widen_to(&mut self, at_ns: u64) {
@@ -258,17 +263,19 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         if now_ns >= stop_at_ns {
             return;
         }
+        let ramp_ns = self.totals.ramp_ns();
+        let is_counted = now_ns >= self.begin_ns + ramp_ns;
         loop {
             let stream = &mut self.streams[index];
             let Some(load) = stream.load.as_mut().filter(|_| stream.ended.is_none()) else { return };
-            let (call, due_ns) = match load.next_call(self.begin_ns + load.job.delay_ns, now_ns) {
+            let (call, due_ns) = match load.next_call(self.begin_ns + load.job.delay_ns, ramp_ns, now_ns) {
                 NextCall::Request(request, due_ns) => {
                     if request.op == Op::Write
                         && let Some(flush) = &mut load.flush
                     {
                         flush.note_write();
                     }
-                    if let Some(due_ns) = due_ns {
+                    if let Some(due_ns) = due_ns.filter(|_| is_counted) {
                         load.run.lag.record(now_ns - due_ns);
                     }
                     (Some(request), due_ns)
@@ -341,17 +348,16 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         load.last_end_ns = done.end_ns;
         load.note_completion(matches!(kind, LoadCall::Request(_)), done.end_ns);
         let latency_ns = done.end_ns - due_ns.unwrap_or(done.start_ns);
-        let at_ns = done.end_ns.saturating_sub(self.begin_ns + load.job.delay_ns);
-        match kind {
-            LoadCall::Request(op) => {
+        let at_ns = done.end_ns.checked_sub(self.begin_ns + load.job.delay_ns + self.totals.ramp_ns());
+        match (kind, at_ns) {
+            (LoadCall::Request(op), Some(at_ns)) => {
                 load.run.kind(op).count(at_ns, latency_ns, call.position.bytes);
-                Some(latency_ns)
             }
-            LoadCall::Flush => {
-                load.run.flushes.count(at_ns, latency_ns, 0);
-                None
-            }
+            (LoadCall::Flush, Some(at_ns)) => load.run.flushes.count(at_ns, latency_ns, 0),
+            // In the ramp.
+            (_, None) => {}
         }
+        matches!(kind, LoadCall::Request(_)).then_some(latency_ns)
     }
 
     /// Counts a call that completed.

@@ -86,16 +86,22 @@ impl<'a> SimSession<'a> {
     }
 }
 
-/// What each job of a load did: its streams together, for a visit that began and ended at these times of the lab, and was to end at the
-/// last.
-fn jobs_of(streams: &mut [Stream<'_>], begin_ns: u64, end_ns: u64, deadline_ns: u64) -> Vec<JobRun> {
+/// What each job of a load did after the ramp: its streams together, for a visit that began and ended at these times of the lab, and was to
+/// end at the last.
+fn jobs_of(
+    streams: &mut [Stream<'_>],
+    ramp_ns: u64,
+    begin_ns: u64,
+    end_ns: u64,
+    deadline_ns: u64,
+) -> Vec<JobRun> {
     let mut jobs: Vec<JobRun> = Vec::new();
     for load in streams.iter_mut().filter_map(|stream| stream.load.as_mut()) {
         if jobs.len() <= load.job_index {
             jobs.resize_with(load.job_index + 1, JobRun::default);
         }
         let job_index = load.job_index;
-        let run = load.finish(begin_ns + load.job.delay_ns, end_ns, deadline_ns);
+        let run = load.finish(begin_ns + load.job.delay_ns, ramp_ns, end_ns, deadline_ns);
         jobs[job_index].add(run);
     }
     jobs
@@ -152,7 +158,7 @@ impl Session for SimSession<'_> {
         let cpu_ns = self.clock.lab.lock().cpu_ns() - cpu_before_ns;
         let end_ns = self.clock.lab.lock().now_ns();
         let deadline_ns = true_begin_ns.saturating_add(self.job.limits.max_elapsed_ns);
-        let jobs = jobs_of(&mut streams, true_begin_ns, end_ns, deadline_ns);
+        let jobs = jobs_of(&mut streams, totals.ramp_ns(), true_begin_ns, end_ns, deadline_ns);
         let mut run = Run {
             elapsed_ns,
             to_return_ns,

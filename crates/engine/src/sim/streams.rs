@@ -63,9 +63,9 @@ impl<'a> LoadStream<'a> {
         }))
     }
 
-    /// What to do at a time, for a stream that began at another; times in the lab's.
-    pub(super) fn next_call(&mut self, began_ns: u64, now_ns: u64) -> NextCall {
-        if now_ns >= self.job.deadline_ns(began_ns, u64::MAX) {
+    /// What to do at a time, for a stream that began at another and is counted after a ramp; times in the lab's.
+    pub(super) fn next_call(&mut self, began_ns: u64, ramp_ns: u64, now_ns: u64) -> NextCall {
+        if now_ns >= self.job.deadline_ns(began_ns.saturating_add(ramp_ns), u64::MAX) {
             return NextCall::Over;
         }
         if self.flush.is_some_and(|flush| flush.is_due()) {
@@ -95,13 +95,14 @@ impl<'a> LoadStream<'a> {
         }
     }
 
-    /// What the stream adds to its job; it began, the load ended, and was to end at these times.
-    pub(super) fn finish(&mut self, began_ns: u64, end_ns: u64, deadline_ns: u64) -> &JobRun {
-        let deadline_ns = self.job.deadline_ns(began_ns, deadline_ns);
-        let end_ns = self.job.deadline_ns(began_ns, end_ns);
+    /// What the stream adds to its job; it began, the load ended, and was to end at these times, and is counted after a ramp.
+    pub(super) fn finish(&mut self, began_ns: u64, ramp_ns: u64, end_ns: u64, deadline_ns: u64) -> &JobRun {
+        let counts_from_ns = began_ns.saturating_add(ramp_ns);
+        let deadline_ns = self.job.deadline_ns(counts_from_ns, deadline_ns);
+        let end_ns = self.job.deadline_ns(counts_from_ns, end_ns);
         self.run.unsent += self.source.due_before(end_ns.min(deadline_ns).saturating_sub(began_ns));
         let over_ns = if self.source.is_over() { self.last_end_ns.max(began_ns) } else { end_ns };
-        self.run.elapsed_ns = over_ns.saturating_sub(began_ns);
+        self.run.elapsed_ns = over_ns.saturating_sub(counts_from_ns);
         &self.run
     }
 }

@@ -4,8 +4,8 @@ use crate::context::PlanContext;
 use crate::question::{Question, ROUNDS};
 use crate::request::{BudgetSource, LoadRuns, PlanOptions};
 use rdsk_model::{
-    CacheState, Cell, EngineKind, Experiment, Extent, IoPath, LoadJob, OffsetRule, Op, Pattern, TargetKind,
-    UNLIMITED_NS,
+    CacheState, Cell, EngineKind, Experiment, Extent, IoPath, LoadJob, Op, Pattern, Requests, StreamRange,
+    TargetKind, UNLIMITED_NS,
 };
 use rdsk_units::{Bytes, Nanos};
 
@@ -59,8 +59,10 @@ fn phase(context: &PlanContext<'_>, asked: &[LoadJob], id: String) -> Option<Cel
     let path = if jobs.iter().all(|job| job.path == first.path) { first.path } else { IoPath::Buffered };
     let mut workload =
         context.workload(op, path, block_bytes, end_bytes.saturating_sub(context.options.offset_bytes));
-    let in_order = |job: &LoadJob| job.kinds().all(|requests| requests.offsets == OffsetRule::Sequential);
+    let in_order = |job: &LoadJob| job.kinds().all(Requests::is_in_order);
     workload.pattern = if jobs.iter().all(in_order) { Pattern::Sequential } else { Pattern::Random };
+    // Each job has its own part, and several may share the smallest of them.
+    workload.range = StreamRange::Shared;
     workload.align_bytes = jobs.iter().map(LoadJob::min_block_bytes).min()?;
     workload.queue_depth = jobs.iter().map(|job| job.queue_depth).max()?;
     workload.streams = jobs.iter().map(|job| job.streams).sum();
@@ -71,7 +73,9 @@ fn phase(context: &PlanContext<'_>, asked: &[LoadJob], id: String) -> Option<Cel
         LoadRuns::Repeated => Extent::Timed,
         LoadRuns::Once => Extent::Once { most_ns: most_ns(context.options, &jobs) },
     };
-    let why_not = why_not(context, &jobs).or_else(|| shortened(context, asked, &jobs));
+    let why_not = why_not(context, &jobs)
+        .or_else(|| shortened(context, asked, &jobs))
+        .or_else(|| outlasted(context.options, &jobs));
     if jobs.iter().any(|job| job.reads.is_some() && job.path.uses_page_cache()) && extent != Extent::Timed {
         // As before a job of fio: what it reads is not in memory yet.
         workload.cache = CacheState::Cold;
@@ -87,7 +91,8 @@ fn phase(context: &PlanContext<'_>, asked: &[LoadJob], id: String) -> Option<Cel
 /// The longest time of jobs that run once: until the last of those that end by the clock, or as long as the others need, within the
 /// budget where one was requested.
 fn most_ns(options: &PlanOptions, jobs: &[LoadJob]) -> u64 {
-    let of_job = |job: &LoadJob| job.lasts_ns.map(|ns| ns.saturating_add(job.delay_ns));
+    let of_job =
+        |job: &LoadJob| job.lasts_ns.map(|ns| ns.saturating_add(job.delay_ns).saturating_add(job.ramp_ns));
     let all_ns: Option<Vec<u64>> = jobs.iter().map(of_job).collect();
     let longest_ns = all_ns.and_then(|all_ns| all_ns.into_iter().max());
     let by_clock_ns = longest_ns.map_or(UNLIMITED_NS, |ns| ns.saturating_add(GRACE_NS).min(UNLIMITED_NS));
@@ -95,6 +100,17 @@ fn most_ns(options: &PlanOptions, jobs: &[LoadJob]) -> u64 {
         BudgetSource::Requested => by_clock_ns.min(options.budget_ns / options.phases.len().max(1) as u64),
         BudgetSource::Default => by_clock_ns,
     }
+}
+
+/// Why jobs that are repeated cannot be: their ramp leaves hardly any time of the first repeat.
+fn outlasted(options: &PlanOptions, jobs: &[LoadJob]) -> Option<String> {
+    let ramp_ns = jobs.first()?.ramp_ns;
+    let repeat_ns = options.budget_ns / options.phases.len().max(1) as u64 / u64::from(ROUNDS);
+    let is_too_long = options.load_runs == LoadRuns::Repeated && ramp_ns > repeat_ns / 2;
+    is_too_long.then(|| {
+        let (ramp, repeat) = (Nanos(ramp_ns), Nanos(repeat_ns));
+        format!("a ramp of {ramp} leaves too little of repeats of {repeat}: give more --budget")
+    })
 }
 
 /// Why jobs that run once cannot: one of them has less room than it names.

@@ -4,10 +4,11 @@
 use super::engines::{Issue, issue};
 use super::error::Refusal;
 use super::ini::{Place, Section, Setting};
+use super::rates::rates;
 use super::reader::Reader;
 use super::requests::Kinds;
-use super::values::{Amount, TimeUnit, amount, by_direction, bytes, number, time_ns};
-use rdsk_model::{Arrivals, Flush, FlushCall, IoPath, LoadJob, Rate, Requests};
+use super::values::{Amount, TimeUnit, amount, bytes, number, time_ns};
+use rdsk_model::{Flush, FlushCall, IoPath, LoadJob, OffsetRule, Rate};
 
 /// Clones of one job at most; each is a thread.
 const MAX_CLONES: u64 = 4096;
@@ -84,6 +85,9 @@ pub(super) fn job(section: &Section) -> Result<Job, Vec<Refusal>> {
     let (requests, rates_of_mix) = requests(&mut reader, issue, &extent);
     let full_sync = full_sync(&mut reader, &requests);
     let files = files(&mut reader);
+    if files.named.is_none() {
+        join_files(&mut reader, &requests, &extent);
+    }
     let is_behind_wall = reader.is_set("stonewall");
     let is_overwritten = reader.switch("overwrite").unwrap_or(false);
     note_differences(&mut reader, &requests, is_overwritten);
@@ -137,6 +141,41 @@ fn files(reader: &mut Reader<'_>) -> Files {
     Files { named, directory, format: format.unwrap_or_else(|| "$jobname.$jobnum.$filenum".into()) }
 }
 
+/// Judges the files that a job without a `filename` has: several are one here, each a part of it, where that gives the same requests.
+fn join_files(reader: &mut Reader<'_>, requests: &LoadJob, extent: &Extent) {
+    let count = reader.value("nrfiles", |text, _| number(text)).unwrap_or(1).max(1);
+    let service = reader.value("file_service_type", |text, _| Ok(text.to_owned()));
+    let service = service.as_deref().map_or("roundrobin", |text| text.split(':').next().unwrap_or(text));
+    if count == 1 {
+        return;
+    }
+    let has_only = |is: fn(&OffsetRule) -> bool| requests.kinds().all(|kind| is(&kind.offsets));
+    let is_drawn = has_only(|rule| matches!(rule, OffsetRule::Once | OffsetRule::Uniform));
+    let is_sequence = has_only(|rule| *rule == OffsetRule::Sequential);
+    let file_bytes = match extent.size {
+        Some(Amount::Bytes(bytes)) if extent.file_bytes.is_none() => bytes / count,
+        _ => 0,
+    };
+    if file_bytes == 0 || !file_bytes.is_multiple_of(requests.max_block_bytes()) {
+        reader.refuse_by(
+            &["nrfiles"],
+            "files of a job are parts of one here, which needs a size that divides into whole blocks",
+        );
+    } else if is_sequence && service != "sequential" {
+        let why = "files in turns are no one sequence; with file_service_type=sequential they are";
+        reader.refuse_by(&["nrfiles"], why);
+    } else if is_drawn && !["roundrobin", "random"].contains(&service) || !is_drawn && !is_sequence {
+        reader.refuse_by(
+            &["nrfiles"],
+            "offsets are drawn over all files of a job here, and not in each by itself",
+        );
+    } else if is_drawn {
+        reader
+            .notes
+            .push(format!("the offsets of its {count} files are drawn over all of them, and not in turns"));
+    }
+}
+
 fn extent(reader: &mut Reader<'_>) -> Extent {
     let mut of = |name| reader.value(name, |text, setting| amount(text, setting.base));
     let (size, io_size) = (of("size"), of("io_size"));
@@ -178,6 +217,7 @@ fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> (LoadJob,
     let delay_ns = reader.value("startdelay", |text, _| {
         if text.contains('-') { Err("is one time here".into()) } else { time_ns(text, TimeUnit::Seconds) }
     });
+    let ramp_ns = reader.value("ramp_time", |text, _| time_ns(text, TimeUnit::Seconds)).unwrap_or(0);
     let sides = [reads.as_ref(), writes.as_ref(), trims.as_ref()];
     let rates = rates(reader, sides);
     let is_mix = reads.is_some() && writes.is_some();
@@ -211,6 +251,7 @@ fn requests(reader: &mut Reader<'_>, issue: Issue, extent: &Extent) -> (LoadJob,
         think_ns: if queue_depth > 1 { 0 } else { think_ns },
         think_every: u32::try_from(think_every).unwrap_or(u32::MAX).max(1),
         delay_ns: delay_ns.unwrap_or(0),
+        ramp_ns,
         lasts_ns,
         advised: path.uses_page_cache() && is_advised(reader),
         compressible_percent: if writes.is_some() { compressible.min(99) } else { 0 },
@@ -279,69 +320,6 @@ fn flush(reader: &mut Reader<'_>) -> Option<Flush> {
             reader.refuse_by(&["fdatasync"], "stands beside fsync; a job has one of them");
             None
         }
-    }
-}
-
-/// The rate of each kind of request of a clone: reads, writes and trims.
-fn rates(reader: &mut Reader<'_>, sides: [Option<&Requests>; 3]) -> [Option<Rate>; 3] {
-    let of_bytes = reader.value("rate", |text, setting| of_each(text, |text| bytes(text, setting.base)));
-    let of_requests = reader.value("rate_iops", |text, _| of_each(text, number));
-    let arrivals = reader.value("rate_process", |text, _| match text {
-        "linear" => Ok(Arrivals::Constant),
-        "poisson" => Ok(Arrivals::Poisson),
-        _ => Err("is linear or poisson".to_owned()),
-    });
-    let (of_bytes, of_requests) = (of_bytes.unwrap_or_default(), of_requests.unwrap_or_default());
-    let names = ["rate", "rate_iops"];
-    let mut rates = [None; 3];
-    for (index, side) in sides.into_iter().enumerate().filter_map(|(index, side)| Some((index, side?))) {
-        let per_s = match per_second(side, of_bytes[index], of_requests[index]) {
-            Ok(per_s) => per_s,
-            Err(why) => {
-                reader.refuse_by(&names, why);
-                return [None; 3];
-            }
-        };
-        rates[index] = per_s.map(|per_s| Rate { per_s, arrivals: arrivals.unwrap_or(Arrivals::Constant) });
-    }
-    let count = rates.iter().flatten().count();
-    if count > 0 && count < sides.iter().flatten().count() {
-        reader.refuse_by(&names, "one direction has a rate and the other has none: make two jobs of it");
-        return [None; 3];
-    }
-    if count > 0 {
-        reader.notes.push(
-            "latencies count from when a request was due, so that what waits for the disk is in them".into(),
-        );
-    }
-    if count == 2 {
-        reader.notes.push("reads and writes with a rate of their own each are two jobs here".into());
-    }
-    rates
-}
-
-/// The values of a rate for reads, writes and trims; 0 without one.
-fn of_each(text: &str, value: impl Fn(&str) -> Result<u64, String>) -> Result<[u64; 3], String> {
-    let mut values = [0; 3];
-    for (into, text) in values.iter_mut().zip(by_direction(text)?) {
-        *into = text.map_or(Ok(0), &value)?;
-    }
-    Ok(values)
-}
-
-/// Requests per second of one kind, for a rate in bytes or in requests; `None` without one.
-#[allow(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
-fn per_second(side: &Requests, of_bytes: u64, of_requests: u64) -> Result<Option<f64>, &'static str> {
-    match (of_bytes, of_requests) {
-        (0, 0) => Ok(None),
-        (0, requests) => Ok(Some(requests as f64)),
-        (_, requests) if requests > 0 => {
-            Err("rate and rate_iops stand beside each other; a job has one of them")
-        }
-        (bytes, _) if side.min_bytes() == side.max_bytes() => {
-            Ok(Some(bytes as f64 / side.min_bytes().max(1) as f64))
-        }
-        _ => Err("a rate of requests of several sizes is one of requests here: rate_iops"),
     }
 }
 

@@ -5,7 +5,7 @@ use super::error::Refusal;
 use super::ini::Place;
 use super::job::{Extent, Job};
 use super::values::Amount;
-use rdsk_model::{LoadJob, StreamRange};
+use rdsk_model::{LoadJob, OffsetRule, StreamRange};
 use std::path::Path;
 
 /// Parts of the target that stand for files begin at multiples of this.
@@ -258,6 +258,30 @@ fn span(job: &Job, clone: u32, whole_bytes: Option<u64>) -> Result<Span, String>
         return Err("has no room for one request".into());
     }
     let max_bytes = (once_bytes / unit_bytes * unit_bytes).saturating_mul(*loops);
+    let is_whole = begin_bytes == 0 && whole_bytes.is_none_or(|whole_bytes| whole_bytes == bytes);
+    let skips = job.requests.kinds().find_map(|kind| match kind.offsets {
+        OffsetRule::Skips { skip_bytes } => Some(skip_bytes),
+        _ => None,
+    });
+    let max_bytes = match skips {
+        Some(skip_bytes) if skip_bytes < 0 && begin_bytes > 0 => {
+            return Err("goes backwards from an offset, where fio begins elsewhere in each version".into());
+        }
+        // fio ends with the part that the job may use, unless that is the whole file, at whose end it begins again.
+        Some(skip_bytes)
+            if skip_bytes > 0 && !is_whole && io_size.is_none() && job.requests.kinds().count() == 1 =>
+        {
+            let step_bytes = unit_bytes.saturating_add(skip_bytes.unsigned_abs());
+            max_bytes.min(((bytes - unit_bytes) / step_bytes + 1) * unit_bytes)
+        }
+        Some(skip_bytes) if skip_bytes > 0 && !is_whole => {
+            return Err(
+                "ends where its part of the file does, which rdsk does for one direction without io_size"
+                    .into(),
+            );
+        }
+        _ => max_bytes,
+    };
     let max_bytes = match (ops, job.requests.max_block_bytes() == unit_bytes) {
         (None, _) => max_bytes,
         (Some(ops), true) => max_bytes.min(ops.saturating_mul(unit_bytes)),

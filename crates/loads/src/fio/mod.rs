@@ -12,6 +12,7 @@ mod job;
 mod layout;
 mod listing;
 mod options;
+mod rates;
 mod reader;
 mod requests;
 mod values;
@@ -22,7 +23,7 @@ pub use layout::{FioPlace, FioTarget};
 
 use job::Job;
 use layout::Layout;
-use rdsk_model::{LoadJob, Rate, Requests};
+use rdsk_model::{LoadJob, Rate, Requests, check_together};
 
 /// A job file that is understood, whatever it runs on.
 #[derive(Clone, Debug)]
@@ -120,6 +121,14 @@ impl JobFile {
                     if number == 0 { remarks.clone() } else { Remarks { place, ..Remarks::default() } };
                 load.phases.last_mut().expect("there is one").push(part);
                 load.remarks.last_mut().expect("there is one").push(remarks);
+            }
+        }
+        for (jobs, remarks) in load.phases.iter().zip(&load.remarks) {
+            if let Err(why) = check_together(jobs) {
+                let place = remarks.first().map(|remarks| remarks.place.clone()).unwrap_or_default();
+                let (file, line) = place.rsplit_once(':').unwrap_or((&place, ""));
+                let (file, line) = (file.to_owned(), line.parse().unwrap_or(0));
+                return Err(FioError::Refused(vec![Refusal { file, line, option: "ramp_time".into(), why }]));
             }
         }
         if layout.has_parts() {

@@ -53,6 +53,8 @@ const UNDERSTOOD: &[&str] = &[
     "filename",
     "directory",
     "filename_format",
+    "nrfiles",
+    "file_service_type",
     "rw",
     "bs",
     "bsrange",
@@ -81,6 +83,7 @@ const UNDERSTOOD: &[&str] = &[
     "loops",
     "numjobs",
     "startdelay",
+    "ramp_time",
     "runtime",
     "time_based",
     "rwmixread",
@@ -181,7 +184,6 @@ const IGNORED: &[(&str, &[&str])] = &[
             "unlink",
             "unlink_each_loop",
             "openfiles",
-            "file_service_type",
         ],
     ),
     (
@@ -228,7 +230,6 @@ const NO_PLACEMENT: &str = "rdsk gives devices no hints on placement";
 
 const UNLESS: &[(&[&str], &str, &[&str])] = &[
     (OFF, "a job of several files is several jobs; rdsk measures one file or device", &["opendir"]),
-    (&["1"], "several files of a job are not one sequence; rdsk measures one file or device", &["nrfiles"]),
     (&["none", "readwrite"], "rdsk locks no files", &["lockfile"]),
     (&["none", "file", "block"], "rdsk opens files and block devices", &["filetype"]),
     (OFF, "sizes that are not multiples of the smallest", &["bs_unaligned"]),
@@ -263,7 +264,6 @@ const UNLESS: &[(&[&str], &str, &[&str])] = &[
     (&["complete", "issue"], "is complete or issue", &["thinktime_blocks_type"]),
     (OFF, "a rate and rests are kept both", &["rate_ignore_thinktime"]),
     (OFF, NO_LIMIT, &["rate_min", "rate_iops_min", "max_latency", "latency_target", "latency_run"]),
-    (OFF, "rdsk counts a phase from its start on; shorten runtime instead", &["ramp_time"]),
     (OFF, "rdsk makes no atomic or barrier writes", &["atomic", "write_barrier", "sync_file_range"]),
     (OFF, "files alone are no load", &["create_only"]),
     (OFF, "what a phase reads is not in memory before it", &["pre_read"]),

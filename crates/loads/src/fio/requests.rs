@@ -2,16 +2,22 @@
 
 use super::ini::Setting;
 use super::reader::Reader;
-use super::values::{by_direction, bytes, decimal, range};
+use super::values::{KbBase, by_direction, bytes, decimal, range};
 use rdsk_model::{BlockShare, OffsetRule, Requests, Zone};
 
 const DEFAULT_BYTES: u64 = 4096;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    #[default]
-    Sequential,
+    /// With so many bytes from the end of a request to the start of the next.
+    Sequential(i64),
     Random,
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self::Sequential(0)
+    }
 }
 
 /// The requests of each direction that a job has.
@@ -28,7 +34,7 @@ impl Kinds {
     pub(super) fn of(reader: &mut Reader<'_>) -> Self {
         let default = Directions { reads: true, ..Directions::default() };
         let Directions { reads, writes, trims, order } =
-            reader.value("rw", |text, _| directions(text)).unwrap_or(default);
+            reader.value("rw", |text, setting| directions(text, setting.base)).unwrap_or(default);
         let [read_blocks, write_blocks, trim_blocks] = blocks(reader);
         let is_only_trims = trims && !writes;
         let sides = [(reads, &read_blocks), (writes, &write_blocks), (is_only_trims, &trim_blocks)];
@@ -37,17 +43,43 @@ impl Kinds {
         let is_of_one_size = matches!(sides[0].as_slice(), [share] if share.min_bytes == share.max_bytes)
             && sides.iter().all(|side| *side == sides[0]);
         let rule = match order {
-            Order::Sequential => OffsetRule::Sequential,
+            Order::Sequential(0) => OffsetRule::Sequential,
+            Order::Sequential(skip_bytes) => OffsetRule::Skips { skip_bytes },
             Order::Random => random_rule(reader, is_of_one_size),
         };
-        refuse_alignment(reader, order, &sides);
-        let requests = |is_there: bool, blocks| is_there.then(|| Requests { blocks, offsets: rule.clone() });
+        let aligned = if order == Order::Random { alignments(reader) } else { [None; 3] };
+        let requests = |is_there: bool, blocks, align_bytes: Option<u64>| {
+            let plain = Requests { blocks, offsets: rule.clone(), align_bytes: None };
+            let align_bytes = align_bytes.filter(|bytes| *bytes != plain.min_bytes());
+            is_there.then_some(Requests { align_bytes, ..plain })
+        };
         // What is trimmed before a write are the blocks of that write.
-        Self {
-            reads: requests(reads, read_blocks),
-            writes: requests(writes, write_blocks),
-            trims: requests(is_only_trims, trim_blocks),
+        let mut kinds = Self {
+            reads: requests(reads, read_blocks, aligned[0]),
+            writes: requests(writes, write_blocks, aligned[1]),
+            trims: requests(is_only_trims, trim_blocks, aligned[2]),
             trims_before_writes: trims && writes,
+        };
+        kinds.use_places_again(reader);
+        kinds
+    }
+
+    /// With offsets that are multiples of something else than the size, fio marks no block as used.
+    fn use_places_again(&mut self, reader: &mut Reader<'_>) {
+        let mut sides: Vec<&mut Requests> =
+            [&mut self.reads, &mut self.writes, &mut self.trims].into_iter().flatten().collect();
+        if sides.iter().all(|side| side.align_bytes.is_none()) {
+            return;
+        }
+        for side in &mut sides {
+            match side.offsets {
+                OffsetRule::Once => side.offsets = OffsetRule::Uniform,
+                OffsetRule::Zipf { .. } | OffsetRule::Pareto { .. } => {
+                    let why = "places of this distribution are as large as the smallest size here";
+                    return reader.refuse_by(&["ba"], why);
+                }
+                _ => {}
+            }
         }
     }
 }
@@ -62,15 +94,16 @@ struct Directions {
 }
 
 /// The directions of a word.
-fn directions(text: &str) -> Result<Directions, String> {
+fn directions(text: &str, base: KbBase) -> Result<Directions, String> {
     use Order::{Random, Sequential};
+    const IN_ORDER: Order = Sequential(0);
     let (word, steps) = text.split_once(':').map_or((text, None), |(word, steps)| (word, Some(steps.trim())));
     let kind = match word.trim() {
-        "read" => (true, false, false, Sequential),
-        "write" => (false, true, false, Sequential),
-        "rw" | "readwrite" => (true, true, false, Sequential),
-        "trim" => (false, false, true, Sequential),
-        "trimwrite" => (false, true, true, Sequential),
+        "read" => (true, false, false, IN_ORDER),
+        "write" => (false, true, false, IN_ORDER),
+        "rw" | "readwrite" => (true, true, false, IN_ORDER),
+        "trim" => (false, false, true, IN_ORDER),
+        "trimwrite" => (false, true, true, IN_ORDER),
         "randread" => (true, false, false, Random),
         "randwrite" => (false, true, false, Random),
         "randrw" => (true, true, false, Random),
@@ -80,10 +113,13 @@ fn directions(text: &str) -> Result<Directions, String> {
     };
     let (reads, writes, trims, order) = kind;
     match (order, steps) {
-        (_, None) | (Sequential, Some("0")) | (Random, Some("1")) => {
-            Ok(Directions { reads, writes, trims, order })
+        (_, None) | (Random, Some("1")) => Ok(Directions { reads, writes, trims, order }),
+        (Sequential(_), Some(steps)) => {
+            let skipped = bytes(steps.strip_prefix('-').unwrap_or(steps), base)?;
+            let skip_bytes = i64::try_from(skipped).map_err(|_| "leaves too much out".to_owned())?;
+            let sign = if steps.starts_with('-') { -1 } else { 1 };
+            Ok(Directions { reads, writes, trims, order: Sequential(sign * skip_bytes) })
         }
-        (Sequential, Some(_)) => Err("rdsk leaves nothing out of a sequence".into()),
         (Random, Some(_)) => Err("rdsk draws the offset of each random request anew".into()),
     }
 }
@@ -103,7 +139,7 @@ fn blocks(reader: &mut Reader<'_>) -> [Vec<BlockShare>; 3] {
     let ranges = reader.value("bsrange", |text, setting| {
         of_each(&text.replace('/', ","), &|text| {
             let (min_bytes, max_bytes) = range(text, setting.base)?;
-            Ok(vec![BlockShare { min_bytes, max_bytes, weight: 1.0 }])
+            Ok(range_shares(min_bytes, max_bytes))
         })
     });
     let splits = reader.value("bssplit", |text, setting| of_each(text, &|text| split(text, setting)));
@@ -115,6 +151,22 @@ fn blocks(reader: &mut Reader<'_>) -> [Vec<BlockShare>; 3] {
         reader.refuse_by(&["bssplit", "bsrange", "bs"], "a size of 0");
     }
     sides
+}
+
+/// The sizes of a range as fio draws them: multiples of the smallest, and the largest for what is left above these. Of 3 KiB to 10 KiB,
+/// three of ten requests each have 3, 6 and 9 KiB, and one has 10.
+#[allow(clippy::cast_precision_loss, reason = "sizes of requests are far below 2^53")]
+fn range_shares(min_bytes: u64, max_bytes: u64) -> Vec<BlockShare> {
+    let rest_bytes = max_bytes.checked_rem(min_bytes).unwrap_or(0);
+    let multiples = BlockShare { min_bytes, max_bytes: max_bytes - rest_bytes, weight: 1.0 };
+    if rest_bytes == 0 {
+        return vec![multiples];
+    }
+    let weight = |bytes: u64| bytes as f64 / max_bytes as f64;
+    vec![
+        BlockShare { weight: weight(max_bytes - rest_bytes), ..multiples },
+        BlockShare { weight: weight(rest_bytes), ..BlockShare::fixed(max_bytes) },
+    ]
 }
 
 /// The sizes of `4k/60:64k/40`; those without a share divide what is left.
@@ -186,7 +238,8 @@ fn distribution(text: &str) -> Result<Option<OffsetRule>, String> {
         "random" => return Ok(None),
         "zipf" => OffsetRule::Zipf { theta: number(1.1)? },
         "pareto" => OffsetRule::Pareto { skew: number(0.2)? },
-        "normal" => OffsetRule::Normal { deviation_percent: number(0.0)? },
+        // lib/gauss.c: the mean of twelve numbers, of which the deviation is the twelfth of the span, and then a hash of it.
+        "normal" => return Err("fio spreads this over the whole file, and not around its middle".into()),
         "zoned" => zones(rest)?,
         "zoned_abs" => return Err("zones are percentages of the span here: zoned".into()),
         _ => return Err("is no distribution that fio has".into()),
@@ -207,16 +260,14 @@ fn zones(text: &str) -> Result<OffsetRule, String> {
     Ok(OffsetRule::Zoned { zones: shared_out(&access)?.into_iter().zip(spans).map(zone).collect() })
 }
 
-/// Offsets are multiples of the smallest size of their direction here.
-fn refuse_alignment(reader: &mut Reader<'_>, order: Order, sides: &[&Vec<BlockShare>]) {
-    let smallest = sides.iter().flat_map(|side| side.iter()).map(|share| share.min_bytes).min();
+/// What random offsets of reads, writes and trims are multiples of.
+fn alignments(reader: &mut Reader<'_>) -> [Option<u64>; 3] {
     let aligned = reader.value("ba", |text, setting| {
-        let sides = by_direction(text)?;
-        let sizes = sides.into_iter().flatten().map(|text| bytes(text, setting.base));
-        sizes.collect::<Result<Vec<_>, _>>()
+        let mut sides = [None; 3];
+        for (into, text) in sides.iter_mut().zip(by_direction(text)?) {
+            *into = text.map(|text| bytes(text, setting.base)).transpose()?.filter(|bytes| *bytes > 0);
+        }
+        Ok(sides)
     });
-    // In sequences fio aligns nothing either.
-    if order == Order::Random && aligned.is_some_and(|all| all.iter().any(|one| Some(*one) != smallest)) {
-        reader.refuse_by(&["ba"], "offsets are multiples of the smallest size here");
-    }
+    aligned.unwrap_or_default()
 }

@@ -123,6 +123,66 @@ fn bytes_and_spans_are_those_of_fio() {
 }
 
 #[test]
+fn what_a_sequence_leaves_out_and_the_ramp_are_those_of_fio() {
+    let of = |settings: &str| {
+        let job = job(settings);
+        (job.reads.unwrap().offsets, job.max_bytes)
+    };
+    let skips = |skip_bytes| OffsetRule::Skips { skip_bytes };
+    assert_eq!(
+        of("rw=read:4k\nsize=64k"),
+        (skips(4096), Some(32 << 10)),
+        "to the end of its part, and no further"
+    );
+    assert_eq!(of("rw=read:8k\nsize=64k"), (skips(8192), Some(24 << 10)), "at 0, 12, 24, 36, 48 and 60 KiB");
+    assert_eq!(of("rw=read:4k").1, Some(1 << 30), "round the whole device");
+    assert_eq!(of("rw=read:-8k\nsize=64k"), (skips(-8192), Some(64 << 10)), "round its part");
+    assert_eq!(of("rw=read:0\nsize=64k"), (OffsetRule::Sequential, Some(64 << 10)));
+    let file = load_on("[a]\nrw=write:4k\nsize=64k\n", FioTarget::Directory);
+    assert_eq!(file.phases[0][0].max_bytes, Some(64 << 10), "round the whole file");
+    let ramped = job("ramp_time=3\nruntime=5\ntime_based\nsize=1m");
+    assert_eq!((ramped.ramp_ns, ramped.lasts_ns), (3_000_000_000, Some(5_000_000_000)));
+}
+
+#[test]
+fn files_of_a_job_are_parts_of_one_where_that_is_the_same() {
+    let of = |settings: &str| {
+        let load = load_on(&format!("[a]\nsize=64k\nnrfiles=4\n{settings}\n"), FioTarget::Directory);
+        (load.phases[0][0].span_bytes, load.phases[0][0].max_bytes, load.notes.join(" "))
+    };
+    let whole = Some(64 << 10);
+    assert_eq!(of("rw=write\nfile_service_type=sequential"), (64 << 10, whole, String::new()));
+    let (span_bytes, max_bytes, notes) = of("rw=randread\nfile_service_type=random");
+    assert_eq!((span_bytes, max_bytes), (64 << 10, whole));
+    assert!(notes.contains("its 4 files are drawn over all of them"), "{notes}");
+    let named = load("[a]\nfilename=/dev/x\nnrfiles=4\nrw=read\n");
+    assert_eq!(named.phases[0][0].span_bytes, 1 << 30, "a name is one file, whatever their number");
+}
+
+#[test]
+fn blocks_may_be_aligned_otherwise_and_ranges_be_uneven() {
+    let mix = job("rw=randrw\nbs=4k\nba=16k,4k");
+    let (reads, writes) = (mix.reads.unwrap(), mix.writes.unwrap());
+    assert_eq!((reads.align_bytes, writes.align_bytes), (Some(16_384), None));
+    assert_eq!(
+        (reads.offsets, writes.offsets),
+        (OffsetRule::Uniform, OffsetRule::Uniform),
+        "no block is marked"
+    );
+    assert_eq!(job("rw=read\nba=16k").reads.unwrap().align_bytes, None, "sequences have no alignment");
+    let zoned = job("rw=randread\nbs=512\nba=4k\nrandom_distribution=zoned:50/5:50/95").reads.unwrap();
+    assert!(
+        zoned.align_bytes == Some(4096) && matches!(zoned.offsets, OffsetRule::Zoned { .. }),
+        "{zoned:?}"
+    );
+    // v from 3 to 13 KiB, cut to multiples of 3 KiB and to 10 KiB.
+    let blocks = job("rw=randread\nbsrange=3k-10k").reads.unwrap().blocks;
+    let shares: Vec<(u64, u64, f64)> =
+        blocks.iter().map(|share| (share.min_bytes, share.max_bytes, share.weight)).collect();
+    assert_eq!(shares, [(3072, 9216, 0.9), (10_240, 10_240, 0.1)]);
+}
+
+#[test]
 fn walls_make_phases_and_files_parts_of_one() {
     let text = "[global]\nsize=1m\n[a]\nrw=write\n[b]\nrw=randread\n[a]\nstonewall\nnew_group\nrw=read\n[c]\nrw=write\noverwrite=1\n";
     let load = load_on(text, FioTarget::Directory);
@@ -159,6 +219,15 @@ fn what_cannot_be_is_refused_by_its_line() {
     for (settings, expected) in [
         ("rw=trim\ntrim_percentage=5", "job.fio:3: trim_percentage=5: rdsk does not check"),
         ("size=1m\nrw=randread:8", "job.fio:3: rw=randread:8: rdsk draws"),
+        ("size=1m\nrw=read:4k\nbsrange=4k-8k", "between requests of several sizes"),
+        ("size=1m\nrw=read:-8k\noffset=1m", "goes backwards from an offset"),
+        ("size=1m\nrw=rw:4k\noffset=1m", "ends where its part of the file does"),
+        (
+            "size=1m\nramp_time=1s\n[b]\nsize=1m",
+            "job.fio:1: ramp_time: jobs that run at once have the same ramp",
+        ),
+        ("size=1m\nramp_time=1s\nstartdelay=1", "begins late and has a ramp"),
+        ("rw=randread\nrandom_distribution=normal:5", "fio spreads this over the whole file"),
         ("rw=write\nverify=md5", "job.fio:3: verify=md5: rdsk does not check"),
         ("ioengine=null\nnonsense=1", "job.fio:2: ioengine=null: this engine does no I/O of a disk"),
         ("ioengine=mine", "is none that rdsk knows"),
@@ -170,7 +239,14 @@ fn what_cannot_be_is_refused_by_its_line() {
         ("size=50%", "percentages need a target"),
         ("rw=read", "job.fio:1: [a]: needs a size"),
         ("filename=x:y", "several files of a job"),
-        ("nrfiles=4", "several files of a job"),
+        ("nrfiles=4", "needs a size that divides"),
+        ("nrfiles=4\nsize=10k", "needs a size that divides"),
+        ("nrfiles=4\nsize=64k", "job.fio:2: nrfiles=4: files in turns are no one sequence"),
+        ("rw=randread\nnrfiles=4\nsize=64k\nrandom_distribution=zipf", "offsets are drawn over all files"),
+        (
+            "rw=randread\nnrfiles=4\nsize=64k\nfile_service_type=sequential",
+            "offsets are drawn over all files",
+        ),
         ("rw=randrw\nsize=1m\nrate=,1m", "one direction has a rate and the other has none"),
         ("rate=1m\nbsrange=4k-8k", "a rate of requests of several sizes"),
         ("rw=write\nsize=1m\nsync=1", "job.fio:4: sync=1: with O_SYNC"),
@@ -179,7 +255,7 @@ fn what_cannot_be_is_refused_by_its_line() {
         ("rw=randread\nrandom_distribution=pareto:0.9", "Pareto skew"),
         ("zonemode=zbd", "the zones of a device"),
         ("thinktime=5\nioengine=io_uring\niodepth=2", "job.fio:2: thinktime=5: rdsk rests between"),
-        ("rw=randread\nba=8k", "offsets are multiples of the smallest size"),
+        ("rw=randread\nba=8k\nrandom_distribution=zipf", "places of this distribution"),
         ("latency_target=5ms", "job.fio:2: latency_target=5ms: rdsk does not change or end"),
     ] {
         let why = refusal(settings);

@@ -178,7 +178,13 @@ fn draw_cell(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
 /// What moved the bytes.
 fn draw_verdict(page: &mut Page, cell: &CellRecord) {
     if let Some(verdict) = &cell.verdict {
-        page.sentence(Tone::Plain, format!("  {}: ", cells::verdict_word(cell)), verdict.text.clone());
+        let has_ramp = cell.workload.jobs.iter().any(|job| job.ramp_ns > 0);
+        let ramp = if has_ramp { "; the ramp included" } else { "" };
+        page.sentence(
+            Tone::Plain,
+            format!("  {}: ", cells::verdict_word(cell)),
+            format!("{}{ramp}", verdict.text),
+        );
     }
 }
 
@@ -207,6 +213,9 @@ fn rows_of(job: &LoadJob, result: &JobResult) -> Vec<Vec<String>> {
 /// That a job has no figures, and what gives some.
 fn nothing_completed(job: &LoadJob, result: &JobResult) -> String {
     let ran = Nanos(result.elapsed_ns);
+    if result.elapsed_ns == 0 && job.ramp_ns > 0 {
+        return format!("it was over before its ramp of {}", Nanos(job.ramp_ns));
+    }
     let gap = job.offered_per_s().map(|per_s| 1.0 / per_s).filter(|gap| gap * 1e9 > result.elapsed_ns as f64);
     match gap {
         Some(seconds) => format!(
@@ -229,7 +238,10 @@ fn asked(job: &LoadJob) -> String {
     }
     for (word, requests) in [("reads", &job.reads), ("writes", &job.writes), ("trims", &job.trims)] {
         if let Some(requests) = requests {
-            parts.push(format!("{word} {} {}", rule(&requests.offsets), sizes(requests)));
+            let aligned = requests
+                .align_bytes
+                .map_or(String::new(), |bytes| format!(" at multiples of {}", Bytes(bytes)));
+            parts.push(format!("{word} {} {}{aligned}", rule(&requests.offsets), sizes(requests)));
         }
     }
     if job.trims_before_writes {
@@ -253,6 +265,9 @@ fn asked(job: &LoadJob) -> String {
         let every =
             if job.think_every == 1 { "request".into() } else { format!("{} requests", job.think_every) };
         parts.push(format!("{} rest after every {every}", words::nanos(job.think_ns)));
+    }
+    if job.ramp_ns > 0 {
+        parts.push(format!("counted after a ramp of {}", words::nanos(job.ramp_ns)));
     }
     if let Some(lasts_ns) = job.lasts_ns {
         parts.push(format!("{} at most", words::nanos(lasts_ns)));
@@ -280,6 +295,12 @@ fn arrivals(job: &LoadJob) -> &'static str {
 fn rule(offsets: &OffsetRule) -> String {
     match offsets {
         OffsetRule::Sequential => "sequential".into(),
+        OffsetRule::Skips { skip_bytes } if *skip_bytes < 0 => {
+            format!("sequential {} back each,", Bytes(skip_bytes.unsigned_abs()))
+        }
+        OffsetRule::Skips { skip_bytes } => {
+            format!("sequential with holes of {},", Bytes(skip_bytes.unsigned_abs()))
+        }
         OffsetRule::Uniform => "random".into(),
         OffsetRule::Once => "random, each block once,".into(),
         OffsetRule::Zipf { theta } => format!("zipf {theta}"),
@@ -369,6 +390,7 @@ fn kept_up(job: &LoadJob, result: &JobResult) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::alone;
 
     #[test]
     fn a_rate_that_does_not_hold_has_a_reason_that_fits_its_figures() {
@@ -390,5 +412,31 @@ mod tests {
         for (step, expected) in cases {
             assert_eq!(why_not(&step, promise), expected, "{step:?}");
         }
+    }
+
+    #[test]
+    fn a_ramp_and_what_a_sequence_leaves_out_are_said() {
+        let mut record = rdsk_analysis::fixtures::load();
+        let cell = &mut record.cells[0];
+        cell.result.warmup_ns = Some(2_000_000_000);
+        for job in &mut cell.workload.jobs {
+            job.ramp_ns = 2_000_000_000;
+        }
+        let log = cell.workload.jobs[1].writes.as_mut().expect("it writes");
+        log.offsets = OffsetRule::Skips { skip_bytes: 4096 };
+        let database = cell.workload.jobs[0].reads.as_mut().expect("it reads");
+        database.align_bytes = Some(65_536);
+        let text = alone(&record, Experiment::Load).split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "writes sequential with holes of 4 KiB, 2300 B",
+            "reads random 8 KiB at multiples of 64 KiB, writes random 8 KiB",
+            "counted after a ramp of 2.00 s",
+            "; the ramp included",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(!text.contains("Warm-up"), "a ramp was asked for, and nothing differs: {text}");
+        let back = rule(&OffsetRule::Skips { skip_bytes: -8192 });
+        assert_eq!(back, "sequential 8 KiB back each,");
     }
 }
