@@ -1,15 +1,16 @@
-//! The campaign `mpi`: ranks under mpirun, each as a host of its own, with a network, mounts, a name and a clock, over one file that is
+//! Ranks under mpirun. A run of a few seconds is part of the step `mpi` of `cargo xtask test` on the build server. The rest is the
+//! campaign `mpi`: ranks under mpirun, each as a host of its own, with a network, mounts, a name and a clock, over one file that is
 //! served through FUSE, whose log is the truth. `cargo xtask campaign mpi` runs it and writes xtask/records/campaigns/mpi.md.
 
 #![allow(clippy::print_stderr, reason = "a campaign says how far it is")]
 
 use rdsk_stats::Histogram;
-use rdsk_testkit::fusedisk::{Behaviour, FuseDisk, Op};
+use rdsk_testkit::fusedisk::{Behaviour, FuseDisk, Op, Served};
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::{Need, requires};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
@@ -353,6 +354,77 @@ fn a_killed_rank_leaves_the_parts_of_all() {
     assert_eq!(named, KILLS);
 }
 
+/// A run of so many ranks of this machine on a disk that is served through FUSE, and the result of all its parts.
+struct OneMachine {
+    disk: FuseDisk,
+    place: tempfile::TempDir,
+}
+
+impl OneMachine {
+    fn new(latency_ns: u64) -> Self {
+        let disk = FuseDisk::builder().capacity(FILE_BYTES).device(disk(latency_ns)).mount();
+        let place = tempfile::Builder::new().prefix("rdsk-ranks-").tempdir();
+        Self { disk: disk.expect("a FUSE disk"), place: place.expect("a directory") }
+    }
+
+    fn parts(&self) -> PathBuf {
+        self.place.path().join("parts")
+    }
+
+    /// Runs ranks to their end, whatever it is.
+    fn output(&self, ranks: u32, command: &str, target: &Path, arguments: &[&str]) -> Output {
+        let _ = std::fs::remove_dir_all(self.parts());
+        Command::new("mpirun")
+            .args(
+                "--allow-run-as-root --oversubscribe --mca btl_vader_single_copy_mechanism none -n"
+                    .split(' '),
+            )
+            .arg(ranks.to_string())
+            .arg(env!("CARGO_BIN_EXE_rdsk"))
+            .arg(command)
+            .arg(target)
+            .args(arguments)
+            .arg("--json")
+            .arg(self.parts())
+            .env("RDSK_HISTORY", "")
+            .output()
+            .expect("mpirun")
+    }
+
+    /// Runs ranks on the file of the disk and gives the page and the result of all.
+    fn run(&self, ranks: u32, command: &str, arguments: &[&str]) -> (String, Value) {
+        let output = self.output(ranks, command, self.disk.file(), arguments);
+        let page = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{page}{}", String::from_utf8_lossy(&output.stderr));
+        (page, merged(&self.parts()))
+    }
+}
+
+#[test]
+fn four_ranks_give_what_the_disk_has_served() {
+    if !requires(&NEEDS[..3]) {
+        return;
+    }
+    let machine = OneMachine::new(LATENCY_NS);
+    let (page, record) = machine.run(4, "load", &["--rw", "randwrite", "--overwrite", "--budget", "2s"]);
+    assert!(page.contains("4 RANKS ON 1 HOST"), "{page}");
+    let counts = machine.disk.counts();
+    assert_eq!(writes(&record)["ops"], counts.writes);
+    assert_eq!(writes(&record)["bytes"], counts.write_bytes);
+    assert_eq!(record["cells"][0]["workload"]["streams"], 4);
+    assert!(is_pooled(&record, &machine.parts()));
+    let log = machine.disk.log();
+    let writes_in = |part: u64| {
+        let is_in =
+            |served: &&Served| served.op == Op::Write && served.offset_bytes / (FILE_BYTES / RANKS) == part;
+        log.iter().filter(is_in).count() as u64
+    };
+    for (rank, run) in (0..).zip(array(&record, "ranks")) {
+        let ops: u64 = array(run, "visits").iter().filter_map(|visit| visit["ops"].as_u64()).sum();
+        assert_eq!(writes_in(rank), ops, "rank {rank} writes to its own part");
+    }
+}
+
 #[test]
 #[ignore = "campaign: cargo xtask campaign mpi"]
 fn sixty_four_ranks_of_one_machine() {
@@ -360,22 +432,8 @@ fn sixty_four_ranks_of_one_machine() {
         return;
     }
     let began = Instant::now();
-    let place = tempfile::Builder::new().prefix("rdsk-ranks-").tempdir().expect("a directory");
-    let disk = FuseDisk::builder().capacity(FILE_BYTES).device(Behaviour::parallel(64, 5_000_000)).mount();
-    let disk = disk.expect("a FUSE disk");
-    let parts = place.path().join("parts");
-    let output = Command::new("mpirun")
-        .args("--allow-run-as-root --oversubscribe -n 64".split(' '))
-        .arg(env!("CARGO_BIN_EXE_rdsk"))
-        .arg("load")
-        .arg(disk.file())
-        .args(["--budget", "10s", "--quiet", "--json"])
-        .arg(&parts)
-        .env("RDSK_HISTORY", "")
-        .output()
-        .expect("mpirun");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let record = merged(&parts);
+    let machine = OneMachine::new(5_000_000);
+    let (_, record) = machine.run(64, "load", &["--budget", "10s", "--quiet"]);
     let ranks = array(&record, "ranks");
     assert_eq!(ranks.len(), 64);
     let sum = |key: &str| ranks.iter().filter_map(|rank| rank[key].as_u64()).sum::<u64>();
@@ -384,7 +442,8 @@ fn sixty_four_ranks_of_one_machine() {
     // three barriers, the clocks and the start; and the turn that is none.
     let (others, run, turn, last) = (63, 1 + 2 + 1 + 2 + 65 + 65, 2 + 6 + 17 + 2, 2);
     assert_eq!(sum("sent_messages"), others * (run + turn * turns + last), "{turns} turns");
-    let sizes = (0..64).filter_map(|rank| std::fs::metadata(parts.join(format!("rank-{rank}.json"))).ok());
+    let sizes =
+        (0..64).filter_map(|rank| std::fs::metadata(machine.parts().join(format!("rank-{rank}.json"))).ok());
     let collected: u64 = sizes.map(|facts| facts.len()).sum();
     let text = format!(
         "{turns} turns: {} messages, {} bytes; parts of {} bytes collected",
