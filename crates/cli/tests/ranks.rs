@@ -354,6 +354,17 @@ fn a_killed_rank_leaves_the_parts_of_all() {
     assert_eq!(named, KILLS);
 }
 
+/// So many ranks of this machine.
+fn mpirun(ranks: u32) -> Command {
+    let mut command = Command::new("mpirun");
+    command
+        .args("--allow-run-as-root --oversubscribe --mca btl_vader_single_copy_mechanism none -n".split(' '))
+        .arg(ranks.to_string())
+        .arg(env!("CARGO_BIN_EXE_rdsk"))
+        .env("RDSK_HISTORY", "");
+    command
+}
+
 /// A run of so many ranks of this machine on a disk that is served through FUSE, and the result of all its parts.
 struct OneMachine {
     disk: FuseDisk,
@@ -374,19 +385,12 @@ impl OneMachine {
     /// Runs ranks to their end, whatever it is.
     fn output(&self, ranks: u32, command: &str, target: &Path, arguments: &[&str]) -> Output {
         let _ = std::fs::remove_dir_all(self.parts());
-        Command::new("mpirun")
-            .args(
-                "--allow-run-as-root --oversubscribe --mca btl_vader_single_copy_mechanism none -n"
-                    .split(' '),
-            )
-            .arg(ranks.to_string())
-            .arg(env!("CARGO_BIN_EXE_rdsk"))
+        mpirun(ranks)
             .arg(command)
             .arg(target)
             .args(arguments)
             .arg("--json")
             .arg(self.parts())
-            .env("RDSK_HISTORY", "")
             .output()
             .expect("mpirun")
     }
@@ -426,6 +430,44 @@ fn four_ranks_give_what_the_disk_has_served() {
 }
 
 #[test]
+fn one_two_and_four_ranks_write_while_the_others_wait() {
+    if !requires(&NEEDS[..3]) {
+        return;
+    }
+    let machine = OneMachine::new(LATENCY_NS);
+    let arguments = ["--rw", "write", "--overwrite", "--bs", "64k", "--budget", "4s"];
+    let (page, record) = machine.run(4, "scale", &arguments);
+    for words in ["MiB/s of all ranks together", "1 rank", "2 ranks", "4 ranks", "Ranks start together"] {
+        assert!(page.contains(words), "no {words:?}: {page}");
+    }
+    let log = machine.disk.log();
+    let of_part = |rank: u64| {
+        let is_its =
+            |served: &&Served| served.op == Op::Write && served.offset_bytes / (FILE_BYTES / RANKS) == rank;
+        log.iter().filter(is_its).map(|served| served.bytes).sum::<u64>()
+    };
+    let bytes_of = |run: &Value, cell: &str| {
+        let visits = array(run, "visits").iter().filter(|visit| visit["cell"] == cell);
+        visits.filter_map(|visit| visit["bytes"].as_u64()).sum::<u64>()
+    };
+    let cells = array(&record, "cells");
+    let ids = ["scale/write/64k/1", "scale/write/64k/2", "scale/write/64k/4"];
+    for (rank, run) in (0..).zip(array(&record, "ranks")) {
+        let issued = ids.map(|id| bytes_of(run, id));
+        assert_eq!(issued.iter().sum::<u64>(), of_part(rank), "rank {rank} writes to its own part");
+        assert_eq!(issued.map(|bytes| bytes > 0), [rank < 1, rank < 2, true], "rank {rank}");
+    }
+    for (cell, (id, count)) in cells.iter().zip(ids.into_iter().zip([1, 2, 4])) {
+        assert_eq!(cell["id"], id);
+        assert_eq!(cell["workload"]["at_once"]["ranks"], count);
+        let issued: u64 = array(&record, "ranks").iter().map(|run| bytes_of(run, id)).sum();
+        assert_eq!(cell["result"]["bytes"], issued);
+        assert!(cell["result"]["bytes_per_s"]["mean"].as_f64().is_some_and(|rate| rate > 0.0), "{id}");
+    }
+    assert_eq!(cells.len(), 3);
+}
+
+#[test]
 #[ignore = "campaign: cargo xtask campaign mpi"]
 fn sixty_four_ranks_of_one_machine() {
     if !requires(&NEEDS[..3]) {
@@ -438,9 +480,9 @@ fn sixty_four_ranks_of_one_machine() {
     assert_eq!(ranks.len(), 64);
     let sum = |key: &str| ranks.iter().filter_map(|rank| rank[key].as_u64()).sum::<u64>();
     let turns = array(&ranks[0], "visits").len() as u64;
-    // The name and seed of the run, the size of its file, the plan and whether it is the same, the clocks before and after; each turn with what comes next,
+    // The name and seed of the run, the hosts, the size of its file, the plan and whether it is the same, the clocks before and after; each turn with what comes next,
     // three barriers, the clocks and the start; and the turn that is none.
-    let (others, run, turn, last) = (63, 1 + 2 + 1 + 2 + 65 + 65, 2 + 6 + 17 + 2, 2);
+    let (others, run, turn, last) = (63, 1 + 2 + 2 + 1 + 2 + 65 + 65, 2 + 6 + 17 + 2, 2);
     assert_eq!(sum("sent_messages"), others * (run + turn * turns + last), "{turns} turns");
     let sizes =
         (0..64).filter_map(|rank| std::fs::metadata(machine.parts().join(format!("rank-{rank}.json"))).ok());

@@ -1,6 +1,7 @@
 //! A run of several ranks from start to end: what all have in common, this rank's share of it, its part as it goes, and on rank 0 the
 //! result of all.
 
+use super::hosts::Hosts;
 use super::own_part::OwnPart;
 use super::parts::Parts;
 use super::share::{check, check_sizes, share};
@@ -91,7 +92,8 @@ fn as_rank(asked: &Measurement, command: &[String], mpi: &Mpi, stop: &StopFlag) 
         boot: boot(),
         ..RankRun::default()
     });
-    let shared = share(&mut request, mpi.rank(), mpi.size(), seed);
+    let hosts = Hosts::of(mpi, &boot())?;
+    let shared = share(&mut request, (mpi.rank(), mpi.size()), hosts.place(mpi.rank()), seed);
     // A rank that has no file says why itself.
     let mine = shared.as_ref().ok().map(|&size| (size, size));
     let sizes = broadcast(mpi, from_all(mpi, mine, both)?)?;
@@ -129,7 +131,7 @@ impl Rank<'_> {
     fn run(&self, ready: Result<Option<Parts>, Problem>, stop: &StopFlag) -> Result<Ended, RanksError> {
         let guard = Guard::new(stop.clone(), Box::new(|| ()));
         let guard = guard.map_err(|error| measure::cannot_start("watch for signals", &error));
-        let ready = guard.as_ref().map_err(Clone::clone).and_then(|_| ready);
+        let ready = guard.as_ref().map_err(Clone::clone).and(ready);
         let parts = ready.as_ref().ok().cloned().flatten();
         let part = OwnPart::new(parts.clone(), self.myself.clone(), stop.clone());
         part.keep_on_signal();

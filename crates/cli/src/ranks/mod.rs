@@ -2,6 +2,8 @@
 //! measure for itself, and their figures would be no figure of all.
 
 #[cfg(feature = "mpi")]
+mod hosts;
+#[cfg(feature = "mpi")]
 mod job;
 #[cfg(feature = "mpi")]
 mod own_part;
