@@ -1,16 +1,18 @@
-//! Ranks under mpirun. A run of a few seconds is part of the step `mpi` of `cargo xtask test` on the build server. The rest is the
+//! Ranks under mpirun. Those of one machine (`one_machine`) are part of the step `mpi` of `cargo xtask test` on the build server. Here is the
 //! campaign `mpi`: ranks under mpirun, each as a host of its own, with a network, mounts, a name and a clock, over one file that is
 //! served through FUSE, whose log is the truth. `cargo xtask campaign mpi` runs it and writes xtask/records/campaigns/mpi.md.
 
 #![allow(clippy::print_stderr, reason = "a campaign says how far it is")]
 
+mod one_machine;
+
 use rdsk_stats::Histogram;
-use rdsk_testkit::fusedisk::{Behaviour, FuseDisk, Op, Served};
+use rdsk_testkit::fusedisk::{Behaviour, FuseDisk, Op};
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::{Need, requires};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
@@ -289,6 +291,17 @@ fn a_rank_slowed_by_a_fifth_is_named_and_equal_ones_are_not() {
 
 /// The process of a rank.
 fn process_of(rank: u32) -> Option<u32> {
+    process_with(rank, |_| true)
+}
+
+/// The process of a rank of the run that keeps its parts in this directory.
+fn process_in(parts: &Path, rank: u32) -> Option<u32> {
+    let name = parts.as_os_str().as_encoded_bytes();
+    process_with(rank, |line| line.split(|&byte| byte == 0).any(|argument| argument == name))
+}
+
+/// The process of a rank whose command line, with a zero byte behind each argument, is it.
+fn process_with(rank: u32, is_it: impl Fn(&[u8]) -> bool) -> Option<u32> {
     let entries = std::fs::read_dir("/proc").ok()?.filter_map(Result::ok);
     let mut numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     numbers.find(|pid| {
@@ -296,6 +309,7 @@ fn process_of(rank: u32) -> Option<u32> {
         let mine = format!("OMPI_COMM_WORLD_RANK={rank}");
         let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         program == Path::new(env!("CARGO_BIN_EXE_rdsk"))
+            && is_it(&read("cmdline"))
             && read("environ").split(|&byte| byte == 0).any(|variable| variable == mine.as_bytes())
     })
 }
@@ -352,147 +366,4 @@ fn a_killed_rank_leaves_the_parts_of_all() {
         began,
     );
     assert_eq!(named, KILLS);
-}
-
-/// So many ranks of this machine.
-fn mpirun(ranks: u32) -> Command {
-    let mut command = Command::new("mpirun");
-    command
-        .args("--allow-run-as-root --oversubscribe --mca btl_vader_single_copy_mechanism none -n".split(' '))
-        .arg(ranks.to_string())
-        .arg(env!("CARGO_BIN_EXE_rdsk"))
-        .env("RDSK_HISTORY", "");
-    command
-}
-
-/// A run of so many ranks of this machine on a disk that is served through FUSE, and the result of all its parts.
-struct OneMachine {
-    disk: FuseDisk,
-    place: tempfile::TempDir,
-}
-
-impl OneMachine {
-    fn new(latency_ns: u64) -> Self {
-        let disk = FuseDisk::builder().capacity(FILE_BYTES).device(disk(latency_ns)).mount();
-        let place = tempfile::Builder::new().prefix("rdsk-ranks-").tempdir();
-        Self { disk: disk.expect("a FUSE disk"), place: place.expect("a directory") }
-    }
-
-    fn parts(&self) -> PathBuf {
-        self.place.path().join("parts")
-    }
-
-    /// Runs ranks to their end, whatever it is.
-    fn output(&self, ranks: u32, command: &str, target: &Path, arguments: &[&str]) -> Output {
-        let _ = std::fs::remove_dir_all(self.parts());
-        mpirun(ranks)
-            .arg(command)
-            .arg(target)
-            .args(arguments)
-            .arg("--json")
-            .arg(self.parts())
-            .output()
-            .expect("mpirun")
-    }
-
-    /// Runs ranks on the file of the disk and gives the page and the result of all.
-    fn run(&self, ranks: u32, command: &str, arguments: &[&str]) -> (String, Value) {
-        let output = self.output(ranks, command, self.disk.file(), arguments);
-        let page = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{page}{}", String::from_utf8_lossy(&output.stderr));
-        (page, merged(&self.parts()))
-    }
-}
-
-#[test]
-fn four_ranks_give_what_the_disk_has_served() {
-    if !requires(&NEEDS[..3]) {
-        return;
-    }
-    let machine = OneMachine::new(LATENCY_NS);
-    let (page, record) = machine.run(4, "load", &["--rw", "randwrite", "--overwrite", "--budget", "2s"]);
-    assert!(page.contains("4 RANKS ON 1 HOST"), "{page}");
-    let counts = machine.disk.counts();
-    assert_eq!(writes(&record)["ops"], counts.writes);
-    assert_eq!(writes(&record)["bytes"], counts.write_bytes);
-    assert_eq!(record["cells"][0]["workload"]["streams"], 4);
-    assert!(is_pooled(&record, &machine.parts()));
-    let log = machine.disk.log();
-    let writes_in = |part: u64| {
-        let is_in =
-            |served: &&Served| served.op == Op::Write && served.offset_bytes / (FILE_BYTES / RANKS) == part;
-        log.iter().filter(is_in).count() as u64
-    };
-    for (rank, run) in (0..).zip(array(&record, "ranks")) {
-        let ops: u64 = array(run, "visits").iter().filter_map(|visit| visit["ops"].as_u64()).sum();
-        assert_eq!(writes_in(rank), ops, "rank {rank} writes to its own part");
-    }
-}
-
-#[test]
-fn one_two_and_four_ranks_write_while_the_others_wait() {
-    if !requires(&NEEDS[..3]) {
-        return;
-    }
-    let machine = OneMachine::new(LATENCY_NS);
-    let arguments = ["--rw", "write", "--overwrite", "--bs", "64k", "--budget", "4s"];
-    let (page, record) = machine.run(4, "scale", &arguments);
-    for words in ["MiB/s of all ranks together", "1 rank", "2 ranks", "4 ranks", "Ranks start together"] {
-        assert!(page.contains(words), "no {words:?}: {page}");
-    }
-    let log = machine.disk.log();
-    let of_part = |rank: u64| {
-        let is_its =
-            |served: &&Served| served.op == Op::Write && served.offset_bytes / (FILE_BYTES / RANKS) == rank;
-        log.iter().filter(is_its).map(|served| served.bytes).sum::<u64>()
-    };
-    let bytes_of = |run: &Value, cell: &str| {
-        let visits = array(run, "visits").iter().filter(|visit| visit["cell"] == cell);
-        visits.filter_map(|visit| visit["bytes"].as_u64()).sum::<u64>()
-    };
-    let cells = array(&record, "cells");
-    let ids = ["scale/write/64k/1", "scale/write/64k/2", "scale/write/64k/4"];
-    for (rank, run) in (0..).zip(array(&record, "ranks")) {
-        let issued = ids.map(|id| bytes_of(run, id));
-        assert_eq!(issued.iter().sum::<u64>(), of_part(rank), "rank {rank} writes to its own part");
-        assert_eq!(issued.map(|bytes| bytes > 0), [rank < 1, rank < 2, true], "rank {rank}");
-    }
-    for (cell, (id, count)) in cells.iter().zip(ids.into_iter().zip([1, 2, 4])) {
-        assert_eq!(cell["id"], id);
-        assert_eq!(cell["workload"]["at_once"]["ranks"], count);
-        let issued: u64 = array(&record, "ranks").iter().map(|run| bytes_of(run, id)).sum();
-        assert_eq!(cell["result"]["bytes"], issued);
-        assert!(cell["result"]["bytes_per_s"]["mean"].as_f64().is_some_and(|rate| rate > 0.0), "{id}");
-    }
-    assert_eq!(cells.len(), 3);
-}
-
-#[test]
-#[ignore = "campaign: cargo xtask campaign mpi"]
-fn sixty_four_ranks_of_one_machine() {
-    if !requires(&NEEDS[..3]) {
-        return;
-    }
-    let began = Instant::now();
-    let machine = OneMachine::new(5_000_000);
-    let (_, record) = machine.run(64, "load", &["--budget", "10s", "--quiet"]);
-    let ranks = array(&record, "ranks");
-    assert_eq!(ranks.len(), 64);
-    let sum = |key: &str| ranks.iter().filter_map(|rank| rank[key].as_u64()).sum::<u64>();
-    let turns = array(&ranks[0], "visits").len() as u64;
-    // The name and seed of the run, the hosts, the size of its file, the plan and whether it is the same, the clocks before and after; each turn with what comes next,
-    // three barriers, the clocks and the start; and the turn that is none.
-    let (others, run, turn, last) = (63, 1 + 2 + 2 + 1 + 2 + 65 + 65, 2 + 6 + 17 + 2, 2);
-    assert_eq!(sum("sent_messages"), others * (run + turn * turns + last), "{turns} turns");
-    let sizes =
-        (0..64).filter_map(|rank| std::fs::metadata(machine.parts().join(format!("rank-{rank}.json"))).ok());
-    let collected: u64 = sizes.map(|facts| facts.len()).sum();
-    let text = format!(
-        "{turns} turns: {} messages, {} bytes; parts of {} bytes collected",
-        sum("sent_messages"),
-        sum("sent_bytes"),
-        collected
-    );
-    eprintln!("{text}");
-    note("size", "64 ranks on one machine", &text, began.elapsed());
 }

@@ -2,8 +2,8 @@
 
 use crate::threads::Threads;
 use crate::{
-    Lockstep, Merge, Myself, PIECE_BYTES, Ranks, Traffic, receive_document, send_document, shares, slow_rank,
-    summary,
+    Lockstep, Merge, Myself, PIECE_BYTES, Ranks, Traffic, agree, receive_document, send_document, shares,
+    slow_rank, summary,
 };
 use rdsk_model::{
     AtOnce, CellRecord, CellResult, Clock, ClockOffset, Evidence, Experiment, Latency, Peers, Problem,
@@ -96,6 +96,22 @@ fn a_rank_that_cannot_go_on_ends_the_run_on_all() {
         peers.turn(Some(turn), true)
     });
     assert_eq!(lost, [None; 5]);
+}
+
+#[test]
+fn what_a_rank_cannot_do_none_does() {
+    let problem =
+        |rank: u32| Problem::new(ProblemKind::Refused, "mounted", format!("no {rank}"), "name another");
+    let agreed = on_ranks(&[0; 5], |rank, _| {
+        let mine = if rank.rank() >= 2 { Err(problem(rank.rank())) } else { Ok(rank.rank()) };
+        agree(rank, mine).unwrap()
+    });
+    for answer in agreed {
+        let problem = answer.unwrap_err();
+        assert_eq!((problem.code.as_str(), problem.message.as_str()), ("mounted", "rank 2 of 5: no 2"));
+    }
+    let agreed = on_ranks(&[0; 3], |rank, _| agree(rank, Ok(rank.rank())).unwrap());
+    assert_eq!(agreed, [Ok(0), Ok(1), Ok(2)]);
 }
 
 /// What all ranks sent together in a part of a run.

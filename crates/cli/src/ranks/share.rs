@@ -4,7 +4,7 @@ use crate::measuring::Measurement;
 use rdsk_experiment::{EvidenceChoice, RankPlace, Request};
 use rdsk_model::{Experiment, Problem, ProblemKind, TargetKind};
 use rdsk_stats::rng::SplitMix64;
-use rdsk_targets::{Access, Overwrite, Place, Roots, Sharing, authorize, examine};
+use rdsk_targets::{Access, Examined, Overwrite, Place, Roots, Sharing, authorize, examine};
 use rdsk_units::{Bytes, printable};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const LOOKS: u32 = 10;
 const LOOKS_APART: Duration = Duration::from_millis(50);
 
 /// The refusal of what several ranks do not do.
-fn refused(what: &str, hint: &str) -> Problem {
+pub(super) fn refused(what: &str, hint: &str) -> Problem {
     Problem::new(ProblemKind::Refused, "not-on-ranks", format!("not on several ranks: {what}"), hint)
 }
 
@@ -46,8 +46,13 @@ pub(super) fn check(asked: &Measurement) -> Result<(), Problem> {
         return Err(refused("--resume and --dry-run", "leave them out"));
     }
     if asked.common.may_destroy() {
-        let hint = "a block device that several processes share is only read: leave --destroy out";
-        return Err(refused("writing to block devices", hint));
+        if asked.common.targets.len() != 1 {
+            return Err(refused("writing to several block devices", "name one"));
+        }
+        if !writes_in_parts(&asked.experiments) {
+            let hint = "start rdsk load or rdsk scale, whose ranks have a part each, or leave --destroy out";
+            return Err(refused("the writes of this command to one block device", hint));
+        }
     }
     if asked.common.targets.iter().any(|name| name.starts_with("sim:")) {
         return Err(refused("simulated targets, whose time is virtual", "run rdsk without mpirun"));
@@ -104,8 +109,10 @@ pub(super) fn share(
             continue;
         }
         let size_bytes = examined.target.size_bytes;
-        let may_write = examined.target.kind != TargetKind::Block
-            && (writes || request.permission.overwrite == Overwrite::Allowed);
+        let may_write = match examined.target.kind {
+            TargetKind::Block => request.permission.destroy.is_some(),
+            _ => writes || request.permission.overwrite == Overwrite::Allowed,
+        };
         if !may_write {
             if compares {
                 take_part(request, size_bytes, rank, ranks)?;
@@ -122,8 +129,11 @@ pub(super) fn share(
         if request.targets.len() > 1 {
             return Err(refused("writing to several files", "name one file, or directories"));
         }
-        unused(request)?;
-        request.permission.sharing = Sharing::Ranks;
+        // Where it is shared already, all ranks have proven it together.
+        if request.permission.sharing == Sharing::Alone {
+            unused(request)?;
+            request.permission.sharing = Sharing::Ranks;
+        }
         take_part(request, size_bytes, rank, ranks)?;
         return Ok(Some(size_bytes));
     }
@@ -135,14 +145,14 @@ pub(super) fn share(
 ///
 /// # Errors
 /// The refusal.
-fn unused(request: &Request) -> Result<(), Problem> {
+pub(super) fn unused(request: &Request) -> Result<Examined, Problem> {
     let name = request.targets.first().map_or(".", String::as_str);
     let mut looks = 0;
     loop {
         let examined = examine(name, &request.roots).map_err(|error| error.problem())?;
         looks += 1;
         match authorize(&examined, Access::Write, &request.permission) {
-            Ok(()) => return Ok(()),
+            Ok(()) => return Ok(examined),
             // Another rank of this host may just be looking at it, too.
             Err(refusal) if refusal.code == "in-use" && looks < LOOKS => std::thread::sleep(LOOKS_APART),
             Err(refusal) => return Err(refusal.into()),
