@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::{exit, measure, out, panic_hook, record_file};
 use rdsk_engine::MonotonicClock;
 use rdsk_experiment::{Request, execute_with, failed_record};
-use rdsk_model::{Event, Peers as _, Problem, ProblemKind, RankRun, Record, StopFlag, Watch};
+use rdsk_model::{Event, Experiment, Peers as _, Problem, ProblemKind, RankRun, Record, StopFlag, Watch};
 use rdsk_ranks::{Lockstep, Merge, Mpi, Myself, Ranks as _, RanksError, broadcast, from_all, send_document};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -103,7 +103,9 @@ fn as_rank(
         boot: boot(),
         ..RankRun::default()
     });
-    let hosts = Hosts::of(mpi, &boot())?;
+    // Others need not know who is on which host, and of many ranks that is much to say.
+    let is_asked = asked.common.may_destroy() || asked.experiments.contains(&Experiment::Scale);
+    let hosts = if is_asked { Hosts::of(mpi, &boot())? } else { Hosts::single(mpi.size()) };
     if request.permission.destroy.is_some()
         && let Err(problem) = device::hold(mpi, &hosts, &mut request)?
     {

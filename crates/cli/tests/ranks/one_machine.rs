@@ -268,9 +268,9 @@ fn sixty_four_ranks_of_one_machine() {
     assert_eq!(ranks.len(), 64);
     let sum = |key: &str| ranks.iter().filter_map(|rank| rank[key].as_u64()).sum::<u64>();
     let turns = array(&ranks[0], "visits").len() as u64;
-    // The name and seed of the run, the hosts, whether its file is there, its size, the plan and whether it is the same, the clocks before and after; each turn with what comes next,
+    // The name and seed of the run, whether its file is there, its size, the plan and whether it is the same, the clocks before and after; each turn with what comes next,
     // three barriers, the clocks and the start; and the turn that is none.
-    let (others, run, turn, last) = (63, 1 + 2 + 2 + 2 + 1 + 2 + 65 + 65, 2 + 6 + 17 + 2, 2);
+    let (others, run, turn, last) = (63, 1 + 2 + 2 + 1 + 2 + 65 + 65, 2 + 6 + 17 + 2, 2);
     assert_eq!(sum("sent_messages"), others * (run + turn * turns + last), "{turns} turns");
     let sizes =
         (0..64).filter_map(|rank| std::fs::metadata(machine.parts().join(format!("rank-{rank}.json"))).ok());
