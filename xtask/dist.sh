@@ -1,7 +1,7 @@
 #!/bin/sh
-# What people install, under target/dist: a static program, a .deb, an .rpm and a container's recipe. `cargo xtask dist` calls it; with
+# What people install, under target/dist: a static program, one for mpirun, a .deb and an .rpm of each, and a container's recipe. `cargo xtask dist` calls it; with
 # --check everything is made in another directory, too, which must give the same bytes. What packages hold is listed in
-# crates/cli/Cargo.toml. It needs glibc's static library (Debian: libc6-dev).
+# crates/cli/Cargo.toml. It needs glibc's static library (Debian: libc6-dev), Open MPI and libclang (libopenmpi-dev, libclang1).
 set -eu
 root=$PWD
 place=target/dist
@@ -12,14 +12,27 @@ export SOURCE_DATE_EPOCH
 unset CARGO_TARGET_DIR
 cargo=${CARGO:-cargo}
 
-# Builds the program, the same from any directory: no path of this machine stays in it, neither of the sources nor of the crates.
+# Builds the program $1 with flags $2 of rustc and the words behind them for cargo, the same from any directory: no path of this machine
+# stays in it, neither of the sources nor of the crates.
 build() {
+    name=$1
+    flags=$2
+    shift 2
     home=${CARGO_HOME:-$HOME/.cargo}
-    RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$PWD=/rdsk --remap-path-prefix=$home=/cargo" \
+    RUSTFLAGS="$flags --remap-path-prefix=$PWD=/rdsk --remap-path-prefix=$home=/cargo" \
     TARGET_CFLAGS="-ffile-prefix-map=$PWD=/rdsk -ffile-prefix-map=$home=/cargo" \
         "$cargo" build --locked --profile dist --package rdsk --bin rdsk --target $target --config profile.dist.strip=false \
-        --target-dir "$PWD/$place/build"
-    strip --strip-all -o $place/rdsk $place/build/$target/dist/rdsk
+        --target-dir "$PWD/$place/build" "$@"
+    strip --strip-all -o "$place/$name" $place/build/$target/dist/rdsk
+}
+
+# The C library that the program for mpirun needs is no newer than its package says (crates/cli/Cargo.toml).
+check_libc() {
+    newest=$(objdump --dynamic-syms $place/rdsk-mpi | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1)
+    [ "$(printf '%s\nGLIBC_2.36\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.36 ] || {
+        echo "error: rdsk-mpi needs $newest, and its package says 2.36" >&2
+        exit 1
+    }
 }
 
 # What the program prints of itself: manual pages, without name and time of the file, and scripts for shells.
@@ -51,13 +64,21 @@ packager() {
 # Makes everything from the sources in this directory.
 make_all() {
     mkdir -p $place/container
-    build
+    build rdsk-mpi "" --features mpi
+    check_libc
+    build rdsk "-C target-feature=+crt-static"
     assets
     rm -f $place/*.deb $place/*.rpm
-    "$(packager cargo-deb 3.8.0)" --no-build --no-strip --target $target --manifest-path crates/cli/Cargo.toml --output "$PWD/$place"
-    "$(packager cargo-generate-rpm 0.21.1)" --package crates/cli --target $target --source-date "$SOURCE_DATE_EPOCH" --output "$PWD/$place"
+    deb=$(packager cargo-deb 3.8.0)
+    rpm=$(packager cargo-generate-rpm 0.21.1)
+    for variant in "" "--variant=mpi"; do
+        # shellcheck disable=SC2086 # no word, or one
+        "$deb" --no-build --no-strip $variant --target $target --manifest-path crates/cli/Cargo.toml --output "$PWD/$place"
+        # shellcheck disable=SC2086
+        "$rpm" --package crates/cli $variant --target $target --source-date "$SOURCE_DATE_EPOCH" --output "$PWD/$place"
+    done
     cp contrib/container/Containerfile $place/rdsk $place/container/
-    for file in $place/rdsk $place/*.deb $place/*.rpm; do
+    for file in $place/rdsk $place/rdsk-mpi $place/*.deb $place/*.rpm; do
         echo "$(wc -c <"$file") bytes  $(sha256sum "$file" | cut -c 1-16)  $PWD/$file"
     done
 }
@@ -72,7 +93,7 @@ if [ "${1:-}" = --check ]; then
     git ls-files -z --cached --others --exclude-standard | tar --create --null --files-from=- | tar --extract --directory="$elsewhere"
     cd "$elsewhere"
     make_all
-    for file in $place/rdsk $place/*.deb $place/*.rpm; do
+    for file in $place/rdsk $place/rdsk-mpi $place/*.deb $place/*.rpm; do
         cmp "$file" "$root/$file"
         echo "$file: the same from both directories"
     done

@@ -1,6 +1,7 @@
 #!/bin/sh
 # What `cargo xtask dist` made, installed in root trees of distributions and in an empty one, run there, and removed again.
-# `cargo xtask dist --try [SYSTEM...]` calls it, as root on a Debian with mmdebstrap and rpm; systems: debian12 debian13 rpm empty.
+# `cargo xtask dist --try [SYSTEM...]` calls it, as root on a Debian with mmdebstrap and rpm; systems: debian12 debian13
+# rpm mpi12 mpi13 empty.
 # Mounts are in a namespace of each command and trees go at the end, so that this machine's own system stays as it is.
 set -eu
 place=${PLACE:-target/dist}
@@ -88,12 +89,16 @@ print("metrics of the service:", len(list(p.text_string_to_metric_families(sys.s
     grep '^rdsk_cell_info' "$tree$metrics/rdsk.prom"
 }
 
+# Where this machine gets Debian's packages.
+mirror() {
+    apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian Debian //p' | head -n 1
+}
+
 # A tree of Debian's $1 with a package whose name ends with $2.
 packaged() {
     tree=$scratch/$system
-    package=$(ls "$place"/*."$2")
-    mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian Debian //p' | head -n 1)
-    mmdebstrap --quiet --variant=minbase --include=bash,fish,man-db,zsh "$1" "$tree" "$mirror"
+    package=$(ls "$place"/rdsk[-_][0-9]*."$2")
+    mmdebstrap --quiet --variant=minbase --include=bash,fish,man-db,zsh "$1" "$tree" "$(mirror)"
     # rpm makes its database when it is first used.
     [ "$2" = deb ] || rpm --root "$tree" --initdb
     files >"$scratch/before"
@@ -110,6 +115,23 @@ packaged() {
     [ -z "$left" ] || fail "a removal leaves $left"
     install_package
     service
+}
+
+# A tree of Debian's $1 with its Open MPI and the program for it: dpkg finds what the package depends on, and four ranks give one result.
+ranks() {
+    tree=$scratch/$system
+    mmdebstrap --quiet --variant=minbase --include=openmpi-bin,util-linux "$1" "$tree" "$(mirror)"
+    files >"$scratch/before"
+    cp "$place"/rdsk-mpi_*.deb "$tree/rdsk-mpi.deb"
+    enter dpkg --install /rdsk-mpi.deb >/dev/null
+    rm "$tree/rdsk-mpi.deb"
+    echo "runs: $(enter rdsk-mpi --version)"
+    enter mpirun --allow-run-as-root --oversubscribe -n 4 rdsk-mpi run /var/tmp --only headline --size 16M --budget 10s --no-history >"$scratch/page"
+    grep -q '4 RANKS ON 1 HOST' "$scratch/page" || fail "no page of ranks: $(cat "$scratch/page")"
+    echo "measures: $(grep RANKS "$scratch/page")"
+    enter dpkg --purge rdsk-mpi >/dev/null
+    left=$(files | comm -13 "$scratch/before" - | grep -v ^tmp/ || :)
+    [ -z "$left" ] || fail "a removal leaves $left"
 }
 
 # Runs the words behind the exit code, the program behind them: without a panic, and with an error and a hint where it fails.
@@ -160,12 +182,14 @@ empty() {
     pod 3 run / --budget 5s --no-history
 }
 
-for system in ${*:-debian12 debian13 rpm empty}; do
+for system in ${*:-debian12 debian13 rpm mpi12 mpi13 empty}; do
     echo "── $system"
     case $system in
     debian12) packaged bookworm deb ;;
     debian13) packaged trixie deb ;;
     rpm) packaged bookworm rpm ;;
+    mpi12) ranks bookworm ;;
+    mpi13) ranks trixie ;;
     empty) empty ;;
     *) fail "there is no such system" ;;
     esac

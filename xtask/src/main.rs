@@ -53,9 +53,9 @@ usage: cargo xtask COMMAND
                               how often intervals hold the truth and findings are false, in docs/calibration.md; without a part,
                               all simulated ones; real ones: equal-files, false-real,
                               compare-real
-  dist [--check]              a static program, a .deb, an .rpm and a container's recipe, in target/dist; with --check, from two
+  dist [--check]              a static program, one for mpirun, their .deb and .rpm, a container's recipe, in target/dist; with --check, from two
                               directories, which must give the same bytes
-  dist --try [SYSTEM ...]     install what dist made in root trees and run it: debian12, debian13, rpm, empty (root)
+  dist --try [SYSTEM ...]     install what dist made in root trees and run it: debian12, debian13, rpm, mpi12, mpi13, empty (root)
   screenshots [DIRECTORY]     pages of every experiment as pictures to look at: light, dark, phone and print (target/screenshots); with --docs also those of the documents
   campaign [NAME]             a long series of tests with a page of results in xtask/records/campaigns; without a name, the list
   campaign fio-files DIRECTORY [--run]

@@ -47,28 +47,42 @@ enum When {
     InCi,
 }
 
-/// The steps in their order: name, when, arguments of cargo where the step is one call of it, longest time in seconds.
-const STEPS: &[(&str, When, &[&str], u64)] = &[
+/// The steps in their order: name, when, the arguments of each call of cargo where the step is nothing else, longest time of a call in
+/// seconds.
+const STEPS: &[(&str, When, &[&[&str]], u64)] = &[
     ("tools", When::Always, &[], 0),
-    ("fmt", When::Always, &["fmt", "--all", "--check"], 120),
-    ("bpf", When::InCi, &["xtask", "bpf", "--check"], 600),
-    ("schema", When::InCi, &["xtask", "schema", "--check"], 600),
-    ("build", When::Always, &["test", "--workspace", "--features", ALL_TASKS, "--no-run"], 1800),
+    ("fmt", When::Always, &[&["fmt", "--all", "--check"]], 120),
+    ("bpf", When::InCi, &[&["xtask", "bpf", "--check"]], 600),
+    ("schema", When::InCi, &[&["xtask", "schema", "--check"]], 600),
+    ("build", When::Always, &[&["test", "--workspace", "--features", ALL_TASKS, "--no-run"]], 1800),
     // Not by cargo, which would run one test program after the other.
     ("test", When::Always, &[], 1800),
     (
         "clippy",
         When::InCi,
-        &["clippy", "--workspace", "--all-targets", "--features", ALL_CODE, "--", "-D", "warnings"],
+        &[&["clippy", "--workspace", "--all-targets", "--features", ALL_CODE, "--", "-D", "warnings"]],
         1800,
     ),
-    ("doc", When::InCi, &["doc", "--no-deps", "--workspace", "--features", ALL_CODE], 900),
+    // The program for mpirun, and a run of four ranks; `cargo xtask campaign mpi` has more.
+    (
+        "mpi",
+        When::InCi,
+        &[
+            &["clippy", "--workspace", "--all-targets", "--features", ALL_WITH_MPI, "--", "-D", "warnings"],
+            &["test", "--workspace", "--features", TASKS_WITH_MPI, "--test", "it", "ranks::"],
+        ],
+        600,
+    ),
+    ("doc", When::InCi, &[&["doc", "--no-deps", "--workspace", "--features", ALL_CODE]], 900),
 ];
 
 /// The tests of the tasks that measure are run, too.
 const ALL_TASKS: &str = "xtask/measure";
 /// What a compiler only looks at.
 const ALL_CODE: &str = "xtask/measure,xtask/schema";
+/// The same with what only the program for mpirun has. All else is built already.
+const ALL_WITH_MPI: &str = "xtask/measure,xtask/schema,rdsk/mpi";
+const TASKS_WITH_MPI: &str = "xtask/measure,rdsk/mpi";
 
 /// Programs that the summary names as the slowest.
 const SLOWEST: usize = 10;
@@ -90,7 +104,7 @@ pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> 
     let interrupted = step::interruption()?;
     let mut tested: Option<Tested> = None;
     let mut done: Vec<Done> = Vec::new();
-    for &(name, _, arguments, limit_s) in STEPS {
+    for &(name, _, calls, limit_s) in STEPS {
         if !chosen.contains(&name) || interrupted.load(Ordering::Relaxed) {
             continue;
         }
@@ -106,11 +120,7 @@ pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> 
                 Ok(totals) => tested.insert(totals).trouble.clone(),
                 Err(error) => Some(format!("{error:#}")),
             },
-            _ => {
-                let mut command = cargo(root, arguments);
-                command.env("RUSTDOCFLAGS", "-D warnings");
-                failure_of(step::run(&mut command, limit, &interrupted, &mut |line| println!("{line}"))?)
-            }
+            _ => call_all(root, calls, (limit, strictness), &interrupted)?,
         };
         done.push(Done { name, failure, took: start.elapsed() });
     }
@@ -118,6 +128,34 @@ pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> 
         done.push(Done { name: "rest", failure: Some("interrupted".into()), took: Duration::ZERO });
     }
     Ok(summary(&done, &tested.unwrap_or_default(), strictness))
+}
+
+/// Makes calls of cargo until one fails, and says why it did.
+///
+/// # Errors
+/// When cargo cannot be started.
+fn call_all(
+    root: &Path,
+    calls: &[&[&str]],
+    (limit, strictness): (Duration, Strictness),
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Option<String>> {
+    for arguments in calls {
+        let mut command = cargo(root, arguments);
+        command.env("RUSTDOCFLAGS", "-D warnings").envs(must_have(strictness));
+        let ending = step::run(&mut command, limit, interrupted, &mut |line| println!("{line}"))?;
+        if let Some(why) = failure_of(ending) {
+            return Ok(Some(why));
+        }
+    }
+    Ok(None)
+}
+
+/// The variable by which tests that lack something installable fail, where they must run.
+fn must_have(strictness: Strictness) -> Option<(&'static str, String)> {
+    let is_strict = strictness == Strictness::InstallableMustRun;
+    (is_strict && std::env::var_os("RDSK_MUST_HAVE").is_none())
+        .then(|| ("RDSK_MUST_HAVE", tools::must_have()))
 }
 
 fn summary(done: &[Done], tested: &Tested, strictness: Strictness) -> ExitCode {
@@ -191,9 +229,7 @@ fn tests(
     // No cargo starts them, so what .cargo/config.toml says is said here, too.
     let mut variables =
         vec![("RDSK_SKIPS", skips_path.display().to_string()), ("RDSK_HISTORY", String::new())];
-    if strictness == Strictness::InstallableMustRun && std::env::var_os("RDSK_MUST_HAVE").is_none() {
-        variables.push(("RDSK_MUST_HAVE", tools::must_have()));
-    }
+    variables.extend(must_have(strictness));
     println!("{} test programs, {} at a time", programs.len(), side_by_side::LANES);
     let left = deadline.saturating_duration_since(Instant::now());
     let ended = side_by_side::run(programs, &variables, left, interrupted, &|ended, lines| {

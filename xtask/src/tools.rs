@@ -32,6 +32,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("kmod", &["modprobe"]),
     ("libbpf-dev", &["/usr/include/bpf/bpf_helpers.h"]),
     ("libc-bin", &["ldd"]),
+    ("libopenmpi-dev", &["mpicc"]),
     ("librsvg2-bin", &["rsvg-convert"]),
     ("llvm-14", &["llvm-strip-14"]),
     ("lvm2", &["lvm"]),
@@ -39,6 +40,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("mount", &["losetup", "mount", "swapoff", "swapon", "umount"]),
     ("nbd-client", &["nbd-client"]),
     ("nbd-server", &["nbd-server"]),
+    ("openmpi-bin", &["mpirun"]),
     ("poppler-utils", &["pdftotext"]),
     ("python3", &["python3"]),
     ("python3-jsonschema", &["/usr/lib/python3/dist-packages/jsonschema/__init__.py"]),
@@ -177,7 +179,7 @@ mod tests {
     ];
 
     /// What only campaigns ask for, which install nothing.
-    const OF_CAMPAIGNS: &[&str] = &["ip", "mpirun"];
+    const OF_CAMPAIGNS: &[&str] = &["ip"];
 
     /// The other names of `lvm`.
     const LVM: &[&str] = &[

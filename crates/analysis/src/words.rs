@@ -179,8 +179,8 @@ fn conditions(cell: &CellRecord) -> String {
     if workload.tells(Untold::Sync) && workload.sync == Sync::FsyncAtEnd {
         text.push_str(" with a final fsync");
     }
-    if workload.streams > 1 {
-        text.push_str(&format!(" by {}", plural(u64::from(workload.streams), "stream")));
+    if workload.streams > 1 || workload.at_once.is_some() {
+        text.push_str(&format!(" by {}", issuers(workload)));
     }
     if is_headline || workload.queue_depth > 1 {
         text.push_str(&format!(" at QD{}", workload.queue_depth));
@@ -192,6 +192,14 @@ fn conditions(cell: &CellRecord) -> String {
         text.push_str(" from RAM");
     }
     text
+}
+
+/// `4 streams`, `2 hosts`.
+pub fn issuers(workload: &rdsk_model::Workload) -> String {
+    match workload.at_once {
+        Some(at_once) => plural(u64::from(at_once.count()), at_once.noun()),
+        None => plural(u64::from(workload.streams), "stream"),
+    }
 }
 
 /// A test as the label of a row or the subject of a figure, where [`test()`] is its name in a sentence: `random write 4K QD32`, `sync write 4K QD1`, `write 64K, 4 streams`, `paths: read 1M direct`. What another
@@ -206,7 +214,7 @@ pub fn test_label(cell: &CellRecord) -> String {
         }
         (Experiment::Headline, _) => format!("sync {op} {size} QD{}", metrics::wanted_depth(workload)),
         (Experiment::Scale, _) => {
-            format!("{op} {size}, {}", plural(u64::from(workload.streams), "stream"))
+            format!("{op} {size}, {}", issuers(workload))
         }
         (Experiment::Paths | Experiment::Stream | Experiment::Align, _) => {
             let name = cell.name();

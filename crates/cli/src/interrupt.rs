@@ -56,8 +56,7 @@ impl Guard {
 
     /// The same with another time that a run may take to stop.
     fn patient_for(stop_timeout: Duration, stop: StopFlag, on_abandon: OnAbandon) -> io::Result<Self> {
-        let wanted = UNLESS_IGNORED.into_iter().filter(|&signal| !is_ignored(signal));
-        let mut signals = Signals::new(wanted)?;
+        let mut signals = Signals::new(that_end_a_run())?;
         let state = Arc::new(AtomicU8::new(RUNNING));
         let last_act = SharedLastAct::default();
         let (shared, last) = (Arc::clone(&state), Arc::clone(&last_act));
@@ -107,6 +106,11 @@ impl Guard {
             }
         }
     }
+}
+
+/// The signals that end a run.
+pub(crate) fn that_end_a_run() -> impl Iterator<Item = i32> {
+    UNLESS_IGNORED.into_iter().filter(|&signal| !is_ignored(signal))
 }
 
 /// Makes a write beyond `ulimit -f` fail with `EFBIG` instead of killing the process, which would leave the test file

@@ -46,6 +46,11 @@ fn main() -> ExitCode {
         commands::complete(&words[2..]);
         return ExitCode::SUCCESS;
     }
+    #[cfg(feature = "mpi")]
+    if command == Some(ranks::GUARD) {
+        ranks::guard();
+        return ExitCode::SUCCESS;
+    }
     // The output of a copy and that of a watched command are not ours; what is ours there, `out` keeps from devices.
     if !matches!(command, Some("dd" | "watch"))
         && let Err(problem) = out::check_streams()

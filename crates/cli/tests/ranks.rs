@@ -1,7 +1,10 @@
-//! The campaign `mpi`: ranks under mpirun, each as a host of its own, with a network, mounts, a name and a clock, over one file that is
+//! Ranks under mpirun. Those of one machine (`one_machine`) are part of the step `mpi` of `cargo xtask test` on the build server. Here is the
+//! campaign `mpi`: ranks under mpirun, each as a host of its own, with a network, mounts, a name and a clock, over one file that is
 //! served through FUSE, whose log is the truth. `cargo xtask campaign mpi` runs it and writes xtask/records/campaigns/mpi.md.
 
 #![allow(clippy::print_stderr, reason = "a campaign says how far it is")]
+
+mod one_machine;
 
 use rdsk_stats::Histogram;
 use rdsk_testkit::fusedisk::{Behaviour, FuseDisk, Op};
@@ -288,6 +291,17 @@ fn a_rank_slowed_by_a_fifth_is_named_and_equal_ones_are_not() {
 
 /// The process of a rank.
 fn process_of(rank: u32) -> Option<u32> {
+    process_with(rank, |_| true)
+}
+
+/// The process of a rank of the run that keeps its parts in this directory.
+fn process_in(parts: &Path, rank: u32) -> Option<u32> {
+    let name = parts.as_os_str().as_encoded_bytes();
+    process_with(rank, |line| line.split(|&byte| byte == 0).any(|argument| argument == name))
+}
+
+/// The process of a rank whose command line, with a zero byte behind each argument, is it.
+fn process_with(rank: u32, is_it: impl Fn(&[u8]) -> bool) -> Option<u32> {
     let entries = std::fs::read_dir("/proc").ok()?.filter_map(Result::ok);
     let mut numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     numbers.find(|pid| {
@@ -295,6 +309,7 @@ fn process_of(rank: u32) -> Option<u32> {
         let mine = format!("OMPI_COMM_WORLD_RANK={rank}");
         let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         program == Path::new(env!("CARGO_BIN_EXE_rdsk"))
+            && is_it(&read("cmdline"))
             && read("environ").split(|&byte| byte == 0).any(|variable| variable == mine.as_bytes())
     })
 }
@@ -351,47 +366,4 @@ fn a_killed_rank_leaves_the_parts_of_all() {
         began,
     );
     assert_eq!(named, KILLS);
-}
-
-#[test]
-#[ignore = "campaign: cargo xtask campaign mpi"]
-fn sixty_four_ranks_of_one_machine() {
-    if !requires(&NEEDS[..3]) {
-        return;
-    }
-    let began = Instant::now();
-    let place = tempfile::Builder::new().prefix("rdsk-ranks-").tempdir().expect("a directory");
-    let disk = FuseDisk::builder().capacity(FILE_BYTES).device(Behaviour::parallel(64, 5_000_000)).mount();
-    let disk = disk.expect("a FUSE disk");
-    let parts = place.path().join("parts");
-    let output = Command::new("mpirun")
-        .args("--allow-run-as-root --oversubscribe -n 64".split(' '))
-        .arg(env!("CARGO_BIN_EXE_rdsk"))
-        .arg("load")
-        .arg(disk.file())
-        .args(["--budget", "10s", "--quiet", "--json"])
-        .arg(&parts)
-        .env("RDSK_HISTORY", "")
-        .output()
-        .expect("mpirun");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let record = merged(&parts);
-    let ranks = array(&record, "ranks");
-    assert_eq!(ranks.len(), 64);
-    let sum = |key: &str| ranks.iter().filter_map(|rank| rank[key].as_u64()).sum::<u64>();
-    let turns = array(&ranks[0], "visits").len() as u64;
-    // The name and seed of the run, the size of its file, the plan and whether it is the same, the clocks before and after; each turn with what comes next,
-    // three barriers, the clocks and the start; and the turn that is none.
-    let (others, run, turn, last) = (63, 1 + 2 + 1 + 2 + 65 + 65, 2 + 6 + 17 + 2, 2);
-    assert_eq!(sum("sent_messages"), others * (run + turn * turns + last), "{turns} turns");
-    let sizes = (0..64).filter_map(|rank| std::fs::metadata(parts.join(format!("rank-{rank}.json"))).ok());
-    let collected: u64 = sizes.map(|facts| facts.len()).sum();
-    let text = format!(
-        "{turns} turns: {} messages, {} bytes; parts of {} bytes collected",
-        sum("sent_messages"),
-        sum("sent_bytes"),
-        collected
-    );
-    eprintln!("{text}");
-    note("size", "64 ranks on one machine", &text, began.elapsed());
 }

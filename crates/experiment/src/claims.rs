@@ -172,7 +172,7 @@ pub(crate) fn claim_all(
     let examined = authorized.iter().map(|target| &target.examined);
     crate::backend::refuse_without_bpf(examined, request.options.evidence)?;
     // A lock of another host's rank may not show here.
-    if !request.options.is_rank && removes_orphans(&authorized, notes)? {
+    if request.options.rank.is_none() && removes_orphans(&authorized, notes)? {
         // Their space is free now.
         authorized = authorize_all(request)?;
     }

@@ -52,9 +52,12 @@ impl PlanContext<'_> {
         self.scope == Scope::Alone
     }
 
-    /// Bytes from the offset to the end.
+    /// Bytes from the offset to the end; of a target that ranks share, to the end of this one's part.
     pub(crate) fn room_bytes(&self) -> u64 {
-        self.target.size_bytes.saturating_sub(self.options.offset_bytes)
+        let part_bytes =
+            self.options.rank.and_then(|rank| rank.part_bytes).filter(|_| !self.target.made_by_rdsk);
+        let room_bytes = self.target.size_bytes.saturating_sub(self.options.offset_bytes);
+        room_bytes.min(part_bytes.unwrap_or(u64::MAX))
     }
 
     /// Where a sequence begins: at the offset, or at the next byte that whole pages and direct I/O can begin at.

@@ -212,6 +212,7 @@ fn runner<'a>(
         pin_cpus: &request.options.pin_cpus,
         watch,
         peers: None,
+        rank: request.options.rank,
         stop: &request.stop,
     }
 }

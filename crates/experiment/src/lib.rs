@@ -32,6 +32,8 @@ pub use copy::{CommandCounts, CommandPlaces, Copies, CopiesEnd, Leftovers, WaitF
 pub use execute::{concluded, execute, execute_with, failed_record, plan_only};
 pub use experiments::IN_RUN;
 pub use planner::{PlanError, max_streams, plan};
-pub use request::{BudgetSource, EvidenceChoice, LoadRuns, PlanOptions, PositionOrder, Positions, Request};
+pub use request::{
+    BudgetSource, EvidenceChoice, LoadRuns, PlanOptions, PositionOrder, Positions, RankPlace, Request,
+};
 pub use run_state::RunOutcome;
 pub use runner::Runner;

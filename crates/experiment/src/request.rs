@@ -2,7 +2,8 @@
 //! ranges. Plain data.
 
 use rdsk_model::{
-    BufferPages, EngineKind, Experiment, LoadJob, Need, Op, Pattern, Promise, Record, StopFlag, StreamRange,
+    AtOnce, BufferPages, EngineKind, Experiment, LoadJob, Need, Op, Pattern, Promise, Record, StopFlag,
+    StreamRange,
 };
 use rdsk_targets::{Permission, Roots};
 
@@ -46,6 +47,24 @@ pub enum LoadRuns {
     Repeated,
     /// Once each, until their jobs are done.
     Once,
+}
+
+/// The place of a rank among those of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankPlace {
+    /// All hosts; where there is a single one, its ranks.
+    pub all: AtOnce,
+    /// Which of them this rank belongs to, from 0.
+    pub index: u32,
+    /// Bytes from the offset on that are this rank's, of what it did not make itself; `None` where all is every rank's.
+    pub part_bytes: Option<u64>,
+}
+
+impl RankPlace {
+    /// Whether this rank waits while others issue.
+    pub fn waits_while(&self, others: Option<AtOnce>) -> bool {
+        others.is_some_and(|others| self.index >= others.count())
+    }
 }
 
 /// The options of a plan. `None` leaves the choice to the experiment.
@@ -106,8 +125,8 @@ pub struct PlanOptions {
     pub need: Option<Need>,
     /// What is held while the highest rate of the load is looked for.
     pub promise: Option<Promise>,
-    /// Whether other processes measure on the same targets at the same time: ranks of one run.
-    pub is_rank: bool,
+    /// The place of this process among others that measure on the same targets at the same time: ranks of one run.
+    pub rank: Option<RankPlace>,
     /// Seed of offsets and data (`--seed`); `None` stands for that of simulated targets, 1.
     pub seed: Option<u64>,
 }
@@ -171,7 +190,7 @@ impl Default for PlanOptions {
             load_notes: Vec::new(),
             need: None,
             promise: None,
-            is_rank: false,
+            rank: None,
             seed: None,
         }
     }

@@ -6,6 +6,7 @@ use crate::cell_record::CellContext;
 use crate::cell_totals::{CellTotals, add_new};
 use crate::counted_part::candidate_ns;
 use crate::lockstep::Lockstep;
+use crate::request::RankPlace;
 use crate::run_state::{RunOutcome, RunState, Slice, first_problem};
 use crate::schedule::{Schedule, Turn};
 use crate::shared_turn;
@@ -51,6 +52,8 @@ pub struct Runner<'a> {
     pub watch: &'a mut dyn Watch,
     /// The other ranks of a run of several processes; each has a Runner with the same plan.
     pub peers: Option<&'a mut dyn Peers>,
+    /// Where this process stands among them.
+    pub rank: Option<RankPlace>,
     /// Raised by signals.
     pub stop: &'a StopFlag,
 }
@@ -69,7 +72,11 @@ impl Runner<'_> {
         while self.goes_on() {
             let turn = schedule.next(self.clock.now_ns(), &mut state);
             let Some(turn) = shared_turn::agreed(&mut self.peers, turn, &state) else { break };
-            self.take_turn(turn, &mut state);
+            if self.rank.is_some_and(|rank| rank.waits_while(self.plan.cells[turn.index].workload.at_once)) {
+                shared_turn::wait(&mut self.peers);
+            } else {
+                self.take_turn(turn, &mut state);
+            }
         }
         if let Some(peers) = &mut self.peers {
             peers.end();

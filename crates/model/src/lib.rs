@@ -57,7 +57,7 @@ pub use plan::{Cell, Endurance, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, U
 pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
 pub use promise::Promise;
-pub use ranks::{ClockOffset, Peers, RankRun, RankVisit, SharedTurn};
+pub use ranks::{AtOnce, ClockOffset, Peers, RankRun, RankVisit, SharedTurn};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Source};
 pub use requests::{BlockShare, OffsetRule, Requests, Zone};
 pub use result::{

@@ -73,6 +73,43 @@ pub struct RankRun {
     pub visits: Vec<RankVisit>,
 }
 
+/// The hosts that issue a workload at once while those behind them wait; of ranks of a single host, ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AtOnce {
+    /// So many hosts, each with all of its ranks.
+    Hosts(u32),
+    /// So many ranks of one host.
+    Ranks(u32),
+}
+
+impl AtOnce {
+    /// How many.
+    pub const fn count(self) -> u32 {
+        match self {
+            Self::Hosts(count) | Self::Ranks(count) => count,
+        }
+    }
+
+    /// As many others of the same kind.
+    #[must_use]
+    pub const fn of(self, count: u32) -> Self {
+        match self {
+            Self::Hosts(_) => Self::Hosts(count),
+            Self::Ranks(_) => Self::Ranks(count),
+        }
+    }
+
+    /// `host`, `rank`.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Hosts(_) => "host",
+            Self::Ranks(_) => "rank",
+        }
+    }
+}
+
 /// What all ranks do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedTurn {

@@ -1,6 +1,7 @@
 //! One workload: what is asked of the target, in the field's words. Pure data; it decides nothing.
 
 use crate::load::LoadJob;
+use crate::ranks::AtOnce;
 use crate::workload_words::{
     BufferPages, CacheState, EngineKind, IoPath, Op, Pattern, StreamRange, Sync, Untold,
 };
@@ -86,6 +87,10 @@ pub struct Workload {
     #[cfg_attr(feature = "schema", schemars(with = "Option<u32>"))]
     #[serde(with = "crate::unknown::count")]
     pub streams: u32,
+    /// Of a run of several ranks, who issues it at once while others wait, where that is compared; `None` where all ranks do. `streams` are
+    /// those of all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<AtOnce>,
     /// Time between the starts of two streams; 0 starts all at one barrier.
     pub stagger_ns: u64,
     /// Who issues the I/O.
@@ -143,6 +148,7 @@ impl Workload {
             shift_bytes: 0,
             queue_depth: 1,
             streams: 1,
+            at_once: None,
             stagger_ns: 0,
             engine: EngineKind::Sync,
             targets: vec![0],

@@ -1,6 +1,7 @@
 //! Several processes that measure as one, its ranks: messages between them, clocks compared by round trips, a common start, and the
 //! result of all. It measures nothing itself, opens no file and prints nothing.
 
+mod agree;
 mod clocks;
 mod error;
 mod lockstep;
@@ -17,6 +18,7 @@ mod tests;
 mod threads;
 mod tree;
 
+pub use agree::agree;
 pub use clocks::{GATE_TRIPS, RUN_TRIPS, compare_clocks};
 pub use error::RanksError;
 pub use lockstep::{Lockstep, Myself};

@@ -2,10 +2,10 @@
 //! host is that of its first rank, whose counters ran while all ranks of that host did; the verdict is that of each host.
 
 use crate::merge_cell::CellPool;
-use crate::summary::shares;
+use crate::summary::{on_first, shares, turns, with_turns};
 use rdsk_model::{
-    CellRecord, Estimate, Evidence, Problem, ProblemKind, RankRun, Record, Status, Target, Verdict,
-    VerdictCode,
+    AtOnce, CellRecord, Estimate, Evidence, Problem, ProblemKind, RankRun, RankVisit, Record, Status,
+    StreamResult, Target, Verdict, VerdictCode,
 };
 use rdsk_stats::mean_interval;
 use std::collections::BTreeMap;
@@ -115,7 +115,17 @@ impl Merge {
 /// One test of all ranks: rates over the time in which all ran, evidence of every host.
 fn of_all(pool: CellPool, hosts: &[Host], ranks: &[RankRun]) -> CellRecord {
     let mut cell = pool.result();
-    let rates: Vec<f64> = shares(ranks, &cell.id).iter().filter_map(|share| share.bytes_per_s).collect();
+    let mut shares = shares(ranks, &cell.id);
+    if let Some(at_once) = cell.workload.at_once {
+        // A rate of fewer ranks is that of no number of hosts.
+        if lacks_some(ranks, at_once, &cell.id) {
+            shares.clear();
+        }
+        let turns = shares.iter().zip(&mut cell.result.visits);
+        turns.for_each(|(share, visit)| visit.overlap = share.overlap());
+        add_streams(&mut cell, ranks);
+    }
+    let rates: Vec<f64> = shares.iter().filter_map(|share| share.bytes_per_s).collect();
     if let Some(mean) = rdsk_stats::mean(&rates) {
         let half = mean_interval(&rates).map(|interval| (interval.high - interval.low) / 2.0);
         let bytes_per_s = Estimate::around(mean, half);
@@ -124,7 +134,7 @@ fn of_all(pool: CellPool, hosts: &[Host], ranks: &[RankRun]) -> CellRecord {
         cell.result.bytes_per_s = Some(bytes_per_s);
     }
     let of_hosts = hosts.iter().filter_map(|host| {
-        let of_host = host.cells.iter().find(|of_host| of_host.cell.id == cell.id)?;
+        let of_host = host.cells.iter().find(|pool| pool.cell.id == cell.id && !pool.has_waited())?;
         Some((host, of_host.clone().result()))
     });
     let of_hosts: Vec<(&Host, CellRecord)> = of_hosts.collect();
@@ -135,6 +145,43 @@ fn of_all(pool: CellPool, hosts: &[Host], ranks: &[RankRun]) -> CellRecord {
     let named = of_hosts.into_iter().map(|(host, cell)| named(host, cell.evidence, hosts.len()));
     cell.evidence = named.reduce(Evidence::plus).unwrap_or_default();
     cell
+}
+
+/// Whether a rank that was to issue a test with others had no turn of it, or may have been one of them.
+fn lacks_some(ranks: &[RankRun], at_once: AtOnce, cell: &str) -> bool {
+    let present = with_turns(ranks, cell);
+    let mut boots: Vec<&str> = Vec::new();
+    ranks.iter().any(|rank| {
+        let place = match at_once {
+            AtOnce::Ranks(_) => Some(rank.rank as usize),
+            AtOnce::Hosts(_) if rank.boot.is_empty() => None,
+            AtOnce::Hosts(_) => Some(boots.iter().position(|boot| *boot == rank.boot).unwrap_or_else(|| {
+                boots.push(&rank.boot);
+                boots.len() - 1
+            })),
+        };
+        place.is_none_or(|place| place < at_once.count() as usize) && !present.contains(&rank.rank)
+    })
+}
+
+/// Of a test that compares numbers of ranks, each rank that issued it becomes a stream of each visit, on the clock of rank 0: what each had
+/// says how evenly they were served, and what stands behind a limit.
+fn add_streams(cell: &mut CellRecord, ranks: &[RankRun]) {
+    let present = with_turns(ranks, &cell.id);
+    for (turn, visit) in turns(ranks, &cell.id).iter().zip(&mut cell.result.visits) {
+        let first_ns = turn.iter().map(|part| on_first(part.start_ns, &part.clock)).min().unwrap_or(0);
+        let since = |ns: u64, part: &RankVisit| on_first(ns, &part.clock).saturating_sub(first_ns);
+        let stream = |(&index, part): (&u32, &&RankVisit)| StreamResult {
+            index,
+            target: cell.workload.targets.first().copied().unwrap_or(0),
+            start_ns: since(part.start_ns, part),
+            end_ns: since(part.end_ns, part),
+            bytes: part.bytes,
+            ops: part.ops,
+            active_ns: None,
+        };
+        visit.streams = present.iter().zip(turn).map(stream).collect();
+    }
 }
 
 /// The evidence of a host; with several of them, devices have the name of theirs, as `node1:sda`.

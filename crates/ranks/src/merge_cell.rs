@@ -2,7 +2,8 @@
 //! time, streams and windows of latencies stay in the parts of the ranks.
 
 use rdsk_model::{
-    CellRecord, CellResult, CpuTime, JobResult, KindResult, Latency, RateResult, ReadContent, Visit,
+    CellRecord, CellResult, CpuTime, JobResult, KindResult, Latency, RateResult, ReadContent, StopReason,
+    Visit,
 };
 use rdsk_stats::{Histogram, SparseHistogram};
 use std::collections::BTreeMap;
@@ -147,8 +148,22 @@ impl CellPool {
         pool
     }
 
+    /// Whether no rank of it issued anything, because all waited while others did.
+    pub(crate) fn has_waited(&self) -> bool {
+        has_waited(&self.cell)
+    }
+
     /// Adds that of another rank; the evidence is added apart, once for each host.
     pub(crate) fn add(&mut self, more: &CellRecord) {
+        if has_waited(more) {
+            return;
+        }
+        if self.has_waited() {
+            let evidence = std::mem::take(&mut self.cell.evidence);
+            *self = Self::new(more);
+            self.cell.evidence = evidence;
+            return;
+        }
         add_counters(&mut self.cell.result, &more.result);
         self.cell.workload.streams += more.workload.streams;
         self.add_samples(&more.result);
@@ -171,6 +186,11 @@ impl CellPool {
         result.jobs = self.jobs.iter().map(JobPool::result).collect();
         self.cell
     }
+}
+
+/// Whether a rank waited while others had this test.
+fn has_waited(cell: &CellRecord) -> bool {
+    cell.workload.at_once.is_some() && cell.result.stop == StopReason::NotApplicable
 }
 
 fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
@@ -203,7 +223,7 @@ fn add_counters(sums: &mut CellResult, more: &CellResult) {
     sums.content = [sums.content, more.content].into_iter().flatten().reduce(ReadContent::plus);
     let room = MAX_ERRORS.saturating_sub(sums.errors.len());
     sums.errors.extend(more.errors.iter().take(room).cloned());
-    if !more.errors.is_empty() || more.stop == rdsk_model::StopReason::Interrupted {
+    if !more.errors.is_empty() || more.stop == StopReason::Interrupted {
         (sums.stop, sums.why) = (more.stop, more.why.clone());
     }
     sums.visits.truncate(more.visits.len());

@@ -1,7 +1,7 @@
 //! What the ranks of a Record show together: starts and ends on the clock of rank 0, the time in which all ran, the clocks, and whether
 //! one rank is slower than the others. Derived from a Record alone.
 
-use rdsk_model::{ClockOffset, RankRun, RankVisit, Record};
+use rdsk_model::{ClockOffset, Overlap, RankRun, RankVisit, Record};
 use rdsk_stats::{holm, median, paired_ratio};
 
 /// A rank is called slow where it is surely slower than the others' median, and has at most this part of it.
@@ -28,6 +28,17 @@ impl VisitShare {
         self.ends_ns.0.saturating_sub(self.starts_ns.1)
     }
 
+    /// What all moved in the time in which all ran, as of streams; `None` where one has no whole part in it.
+    #[allow(clippy::cast_possible_truncation, reason = "bytes stay far below 2^53")]
+    #[allow(clippy::cast_sign_loss, reason = "no rate is below 0")]
+    pub fn overlap(&self) -> Option<Overlap> {
+        let covered_ns = self.common_ns();
+        let bytes = (self.bytes_per_s? * covered_ns as f64 / 1e9).round() as u64;
+        let since_first = |ns: u64| ns.saturating_sub(self.starts_ns.0);
+        let (start_ns, end_ns) = (since_first(self.starts_ns.1), since_first(self.ends_ns.0));
+        Some(Overlap { start_ns, end_ns, bytes, covered_ns })
+    }
+
     /// Its part of the time from the first start to the last end.
     pub fn share(&self) -> f64 {
         let whole_ns = self.ends_ns.1.saturating_sub(self.starts_ns.0);
@@ -36,7 +47,7 @@ impl VisitShare {
 }
 
 /// A reading of a rank's clock on that of rank 0.
-const fn on_first(ns: u64, clock: &ClockOffset) -> u64 {
+pub(crate) const fn on_first(ns: u64, clock: &ClockOffset) -> u64 {
     ns.saturating_add_signed(-clock.offset_ns)
 }
 
@@ -45,8 +56,14 @@ pub fn shares(ranks: &[RankRun], cell: &str) -> Vec<VisitShare> {
     turns(ranks, cell).iter().map(|turn| share(turn)).collect()
 }
 
-/// The turns of a test that every rank had: those of all ranks, in their order.
-fn turns<'a>(ranks: &'a [RankRun], cell: &str) -> Vec<Vec<&'a RankVisit>> {
+/// The ranks that had turns of a test.
+pub(crate) fn with_turns(ranks: &[RankRun], cell: &str) -> Vec<u32> {
+    let has_turns = |rank: &&RankRun| rank.visits.iter().any(|visit| visit.cell == cell);
+    ranks.iter().filter(has_turns).map(|rank| rank.rank).collect()
+}
+
+/// The turns of a test that each of the ranks had that had any: those of all of them, in their order.
+pub(crate) fn turns<'a>(ranks: &'a [RankRun], cell: &str) -> Vec<Vec<&'a RankVisit>> {
     let of_rank =
         |rank: &'a RankRun| rank.visits.iter().filter(|visit| visit.cell == cell).collect::<Vec<_>>();
     // A rank that ended without a word counts no less: what it had stored is a part of the sums.
@@ -108,11 +125,7 @@ pub struct SlowRank {
 /// The slowest rank of a test, if it is surely slower than the others: in each part of the time its bytes are paired with the median of
 /// the others', so that what all ranks share cancels; corrected for the number of ranks by Holm's method.
 pub fn slow_rank(ranks: &[RankRun], cell: &str) -> Option<SlowRank> {
-    let present: Vec<u32> = ranks
-        .iter()
-        .filter(|rank| rank.visits.iter().any(|visit| visit.cell == cell))
-        .map(|rank| rank.rank)
-        .collect();
+    let present = with_turns(ranks, cell);
     let turns = turns(ranks, cell);
     // Of two ranks each is the other's median, and the slower one is slow beside the faster one.
     if present.len() < 2 {

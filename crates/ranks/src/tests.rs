@@ -2,12 +2,12 @@
 
 use crate::threads::Threads;
 use crate::{
-    Lockstep, Merge, Myself, PIECE_BYTES, Ranks, Traffic, receive_document, send_document, shares, slow_rank,
-    summary,
+    Lockstep, Merge, Myself, PIECE_BYTES, Ranks, Traffic, agree, receive_document, send_document, shares,
+    slow_rank, summary,
 };
 use rdsk_model::{
-    CellRecord, CellResult, Clock, ClockOffset, Evidence, Experiment, Latency, Peers, Problem, ProblemKind,
-    RankRun, RankVisit, Record, SharedTurn, Status, StopFlag, Workload,
+    AtOnce, CellRecord, CellResult, Clock, ClockOffset, Evidence, Experiment, Latency, Peers, Problem,
+    ProblemKind, RankRun, RankVisit, Record, SharedTurn, Status, StopFlag, StopReason, Visit, Workload,
 };
 use rdsk_stats::Histogram;
 use rdsk_stats::rng::SplitMix64;
@@ -96,6 +96,22 @@ fn a_rank_that_cannot_go_on_ends_the_run_on_all() {
         peers.turn(Some(turn), true)
     });
     assert_eq!(lost, [None; 5]);
+}
+
+#[test]
+fn what_a_rank_cannot_do_none_does() {
+    let problem =
+        |rank: u32| Problem::new(ProblemKind::Refused, "mounted", format!("no {rank}"), "name another");
+    let agreed = on_ranks(&[0; 5], |rank, _| {
+        let mine = if rank.rank() >= 2 { Err(problem(rank.rank())) } else { Ok(rank.rank()) };
+        agree(rank, mine).unwrap()
+    });
+    for answer in agreed {
+        let problem = answer.unwrap_err();
+        assert_eq!((problem.code.as_str(), problem.message.as_str()), ("mounted", "rank 2 of 5: no 2"));
+    }
+    let agreed = on_ranks(&[0; 3], |rank, _| agree(rank, Ok(rank.rank())).unwrap());
+    assert_eq!(agreed, [Ok(0), Ok(1), Ok(2)]);
 }
 
 /// What all ranks sent together in a part of a run.
@@ -276,6 +292,70 @@ fn a_rank_slowed_by_a_fifth_is_named_and_equal_ones_are_not() {
             }
         }
     }
+}
+
+/// The parts of ranks on hosts of their own of which 1, 2 and 4 read at once while the others wait.
+fn parts_of_numbers() -> Vec<Record> {
+    let part_of = |rank: u32| {
+        let whole = part(rank, 4, 1.0, 7);
+        let mut cells = Vec::new();
+        let mut visits = Vec::new();
+        for count in [1, 2, 4] {
+            let mut cell = whole.cells[0].clone();
+            cell.id = format!("scale/{count}");
+            cell.workload.at_once = Some(AtOnce::Hosts(count));
+            cell.result.visits = vec![Visit::default(); 6];
+            cell.result.stop = StopReason::Budget;
+            if rank < count {
+                let its = whole.ranks[0]
+                    .visits
+                    .iter()
+                    .map(|visit| RankVisit { cell: cell.id.clone(), ..visit.clone() });
+                visits.extend(its);
+            } else {
+                let why = "this host waits".into();
+                cell.result = CellResult { stop: StopReason::NotApplicable, why, ..CellResult::default() };
+            }
+            cells.push(cell);
+        }
+        let run = RankRun { visits, ..whole.ranks[0].clone() };
+        Record { cells, ranks: vec![run], ..whole }
+    };
+    (0..4).map(part_of).collect()
+}
+
+#[test]
+fn numbers_of_hosts_are_summed_over_those_that_read() {
+    let parts = parts_of_numbers();
+    // Whichever part comes first, as where that of rank 0 is lost.
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0]] {
+        let all = merged(&order.map(|rank: usize| parts[rank].clone()));
+        let alone_bytes: Vec<u64> = parts.iter().filter_map(|part| part.cells[2].result.bytes).collect();
+        for (cell, count) in all.cells.iter().zip([1_usize, 2, 4]) {
+            assert_eq!(cell.result.bytes, Some(alone_bytes[..count].iter().sum()), "{order:?}: {}", cell.id);
+            assert_eq!(cell.workload.streams as usize, count);
+            let visit = &cell.result.visits[0];
+            let issued: Vec<u32> = visit.streams.iter().map(|stream| stream.index).collect();
+            assert_eq!(issued, (0..u32::try_from(count).unwrap()).collect::<Vec<_>>());
+            let rate = cell.result.bytes_per_s.unwrap().mean;
+            let together = visit.overlap.unwrap();
+            assert!(together.covered_ns > 0 && together.bytes > 0, "{together:?}");
+            assert!((rate / (count as f64 * 20e6) - 1.0).abs() < 0.1, "{rate} of {count}");
+        }
+    }
+}
+
+#[test]
+fn a_number_of_hosts_that_lacks_one_has_no_rate() {
+    let mut parts = parts_of_numbers();
+    parts[1].ranks[0].visits.retain(|visit| visit.cell != "scale/4");
+    parts[1].ranks[0].status = None;
+    let rates =
+        |all: &Record| all.cells.iter().map(|cell| cell.result.bytes_per_s.is_some()).collect::<Vec<_>>();
+    assert_eq!(rates(&merged(&parts)), [true, true, false], "rank 1 died before its first turn of all");
+    // Without its part nobody knows of which host it was.
+    parts.remove(1);
+    assert_eq!(rates(&merged(&parts)), [false; 3]);
 }
 
 #[test]

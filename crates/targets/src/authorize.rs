@@ -21,8 +21,7 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
     if access == Access::Read {
         return Ok(());
     }
-    let is_file = matches!(examined.place, Place::File { .. });
-    let counts = |used: &&Use| !(is_file && is_by_rank(used, permission.sharing));
+    let counts = |used: &&Use| !is_by_rank(used, &examined.place, &permission.sharing);
     if let Some(first) = examined.uses.iter().find(counts) {
         return Err(refuse_use(examined, first.kind));
     }
@@ -33,15 +32,20 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
     }
 }
 
-/// Whether a use is that of another rank: an rdsk has the file open, or the kernel says so without saying who.
-pub(crate) fn is_by_rank(used: &Use, sharing: Sharing) -> bool {
+/// Whether a use is that of another rank: an rdsk has the target open, or the kernel says of a file that it is open without saying who. A
+/// device that this process holds together with other ranks is exclusively theirs.
+pub(crate) fn is_by_rank(used: &Use, place: &Place, sharing: &Sharing) -> bool {
     let is_open = matches!(used.kind, UseKind::OpenElsewhere | UseKind::ReadElsewhere);
-    let may_be_rank = match &used.opener {
-        Some(Opener::Process(name)) => name.starts_with("rdsk"),
-        Some(Opener::Unseen) => true,
-        None => false,
-    };
-    sharing == Sharing::Ranks && is_open && may_be_rank
+    let is_by_rdsk = matches!(&used.opener, Some(Opener::Process(name)) if name.starts_with("rdsk"));
+    match (sharing, place) {
+        (Sharing::Ranks, Place::File { .. }) => {
+            is_open && (is_by_rdsk || used.opener == Some(Opener::Unseen))
+        }
+        (Sharing::Held(hold), place) if place.is_device(hold.number()) => {
+            used.kind == UseKind::OpenExclusive || (is_open && is_by_rdsk)
+        }
+        _ => false,
+    }
 }
 
 /// Checks again, with the uses as they are now, a target that was authorized before.

@@ -2,12 +2,13 @@
 //! for measuring is opened here, from a handle on the inode that was checked. A Claim for reading is never writable.
 
 use crate::authorize::authorize;
+use crate::device_hold::DeviceHold;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Hold, examine_path};
 use crate::examined::{Examined, Place};
 use crate::machine::Attachment;
-use crate::permission::{Access, Permission};
+use crate::permission::{Access, Permission, Sharing};
 use crate::probe;
 use crate::recheck::{Recheck, Written};
 use crate::roots::Roots;
@@ -20,6 +21,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How a claimed target is to be opened.
@@ -50,6 +52,8 @@ pub struct Claim {
     /// `None` for a file of which only reading was claimed, and for files that rdsk created.
     recheck: Option<Box<Recheck>>,
     test_file: Option<TestFile>,
+    /// What keeps other programs from the device, where other processes of this host write to it, too.
+    shared: Option<Arc<DeviceHold>>,
 }
 
 #[derive(Debug)]
@@ -142,12 +146,17 @@ pub fn claim(
         Place::Sim(simulated) => {
             let held = Held::Sim(simulated.clone());
             let (target, path) = (examined.target, examined.path);
-            return Ok(Claim { target, path, access, held, recheck: None, test_file: None });
+            return Ok(Claim { target, path, access, held, recheck: None, test_file: None, shared: None });
         }
     };
     let mut claim = hold(examined.target.clone(), examined.path.clone(), access, node)?;
+    if let Sharing::Held(hold) = &permission.sharing
+        && examined.place.is_device(hold.number())
+    {
+        claim.shared = Some(Arc::clone(hold));
+    }
     if access == Access::Write || matches!(examined.place, Place::Block { .. }) {
-        claim.recheck = Some(Box::new(Recheck::new(examined, permission.sharing, roots)));
+        claim.recheck = Some(Box::new(Recheck::new(examined, permission.sharing.clone(), roots)));
     }
     let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
     if access == Access::Write {
@@ -210,7 +219,7 @@ impl Claim {
     }
 
     /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): no process can mount the device while it is open,
-    /// and a second one is not available, so streams share it. Once it is open, the uses of the target are checked again, so that no process
+    /// and a second one is not available, so streams share it; where ranks share the device, their common hold is the exclusive one. Once it is open, the uses of the target are checked again, so that no process
     /// who came in the meantime is overlooked, and its labels where the last opening for writing was a while ago. Errors:
     /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal if the device has come into use (`EBUSY`);
     /// [`TargetError::Changed`] if the path leads to something else; [`TargetError::DirectUnsupported`]; [`TargetError::NotOpenable`] for a
@@ -226,7 +235,7 @@ impl Claim {
             }
             (Access::Write, Access::Write) => {
                 flags |= OFlags::RDWR;
-                if matches!(node, Expected::Block { .. }) {
+                if matches!(node, Expected::Block { .. }) && self.shared.is_none() {
                     flags |= OFlags::EXCL;
                 }
             }
@@ -330,7 +339,15 @@ fn hold(target: Target, path: PathBuf, access: Access, node: Expected) -> Result
     let handle = rustix::fs::open(&path, flags, Mode::empty())
         .map_err(|errno| TargetError::from_io(&path, "opened", errno.into()))?;
     node.check_inode(&handle, &path)?;
-    Ok(Claim { target, path, access, held: Held::Node { handle, node }, recheck: None, test_file: None })
+    Ok(Claim {
+        target,
+        path,
+        access,
+        held: Held::Node { handle, node },
+        recheck: None,
+        test_file: None,
+        shared: None,
+    })
 }
 
 #[cfg(test)]

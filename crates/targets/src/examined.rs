@@ -48,6 +48,13 @@ pub enum Place {
     Sim(Simulated),
 }
 
+impl Place {
+    /// Whether it is the block device of this number.
+    pub(crate) fn is_device(&self, number: DeviceNumber) -> bool {
+        matches!(self, Self::Block { major_minor, .. } if *major_minor == number)
+    }
+}
+
 /// A target and everything that the permission check needs.
 #[derive(Clone, Debug)]
 pub struct Examined {

@@ -8,6 +8,7 @@
 
 mod authorize;
 mod claim;
+mod device_hold;
 mod display;
 mod error;
 mod examine;
@@ -23,6 +24,7 @@ mod recheck;
 mod roots;
 mod sim;
 mod space;
+mod take_device;
 mod testfile;
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,7 @@ mod witness;
 
 pub use authorize::authorize;
 pub use claim::{Claim, OpenMode, REMOVAL_TAKES, claim};
+pub use device_hold::DeviceHold;
 pub use error::TargetError;
 pub use examine::examine;
 pub use examined::{Examined, Place};
@@ -50,6 +53,7 @@ pub use space::fills_up::{check_growth, writable_bytes};
 pub use space::growth::{Growth, Rewriting};
 pub use testfile::orphan::{Orphans, RemovedOrphan, remove_orphans};
 pub use testfile::registry::{TestFileLeft, remove_all_test_files_now, test_files_left};
+pub use testfile::shared::{SharedFile, await_laid_out, may_be_laid_out, remove_after};
 pub use testfile::writer::{CreatedTestFile, TestFileProgress, TestFileSize};
 pub use testfile::{TestFileOptions, create_test_file, plan_test_file, share_space};
 pub use uses::{Labelled, Use, UseKind};

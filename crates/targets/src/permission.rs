@@ -1,6 +1,8 @@
 //! What a plan does to a target, what the user has allowed, and the refusal. Data only; `authorize` decides.
 
+use crate::device_hold::DeviceHold;
 use rdsk_model::{Problem, ProblemKind};
+use std::sync::Arc;
 
 /// What a plan does to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,15 +23,17 @@ pub enum Overwrite {
     Refused,
 }
 
-/// Who else may have a regular file open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Who else may have the target open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
     /// No process.
     #[default]
     Alone,
-    /// Other ranks of the same run, each of which writes to a part of its own. Every rank has found the file unused before the first of
-    /// them opened it.
+    /// Other ranks of the same run may have a regular file open, each of which writes to a part of its own. Every rank has found the file
+    /// unused before the first of them opened it.
     Ranks,
+    /// The same of this block device, which this process and the others of its host hold together.
+    Held(Arc<DeviceHold>),
 }
 
 /// What the user allowed.

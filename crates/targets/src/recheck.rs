@@ -70,9 +70,7 @@ impl Recheck {
             // Scanners and indexers read what has been written. Who read the file before that was refused.
             usage.uses.retain(|used| used.kind != UseKind::ReadElsewhere);
         }
-        if matches!(self.examined.place, Place::File { .. }) {
-            usage.uses.retain(|used| !is_by_rank(used, self.sharing));
-        }
+        usage.uses.retain(|used| !is_by_rank(used, &self.examined.place, &self.sharing));
         authorize_uses(&self.examined, usage)?;
         if again == Again::UsesAndLabels && matches!(self.examined.place, Place::Block { .. }) {
             // The pages that labels were looked for in would be found by what is measured. Where they stay, they are few.

@@ -7,6 +7,7 @@
 mod data;
 pub(crate) mod orphan;
 pub(crate) mod registry;
+pub(crate) mod shared;
 pub(crate) mod writer;
 
 use crate::authorize::authorize;
@@ -85,6 +86,34 @@ pub fn create_test_file(
     roots: &Roots,
     watch: &mut dyn FnMut(TestFileProgress),
 ) -> Result<(Claim, CreatedTestFile), TargetError> {
+    let (file, made) = made_in(directory, Name::Own, options, roots, watch)?;
+    let target = Target {
+        path: Some(file.path.to_string_lossy().into_owned()),
+        size_bytes: made.bytes,
+        made_by_rdsk: true,
+        laid_out: Some(LaidOut { bytes: made.bytes, elapsed_ns: made.elapsed_ns }),
+        direct_align_bytes: directory.target.device.as_ref().and_then(|device| device.logical_block_bytes),
+        ..directory.target.clone()
+    };
+    Ok((Claim::of_test_file(target, file)?, made))
+}
+
+/// What a file is called.
+enum Name<'a> {
+    /// By rdsk.
+    Own,
+    /// By the user, who has no file of this name. What is called learns of the file before a byte of it is written.
+    Users(&'a str, &'a mut dyn FnMut(&TestFile) -> Result<(), TargetError>),
+}
+
+/// A new file in a directory, written until it is on stable storage.
+fn made_in(
+    directory: &Examined,
+    name: Name<'_>,
+    options: &TestFileOptions,
+    roots: &Roots,
+    watch: &mut dyn FnMut(TestFileProgress),
+) -> Result<(TestFile, CreatedTestFile), TargetError> {
     let Place::Directory { path, .. } = &directory.place else {
         return Err(TargetError::NotDirectory { path: shown(&directory.path) });
     };
@@ -95,7 +124,14 @@ pub fn create_test_file(
     authorize(&fresh, Access::Write, &Permission::default())?;
     check_growth(&[&fresh])?;
     let goal_bytes = plan_test_file(&fresh, options.size, 1, options.is_rewritten)?;
-    let file = TestFile::create(path)?;
+    let file = match name {
+        Name::Own => TestFile::create(path)?,
+        Name::Users(name, is_made) => {
+            let file = TestFile::create_as(path, name)?;
+            is_made(&file)?;
+            file
+        }
+    };
     let fill = FillOptions {
         goal_bytes,
         max_elapsed: match options.size {
@@ -117,15 +153,7 @@ pub fn create_test_file(
             unwritten_bytes: lies.unwritten_bytes,
         });
     }
-    let target = Target {
-        path: Some(file.path.to_string_lossy().into_owned()),
-        size_bytes: made.bytes,
-        made_by_rdsk: true,
-        laid_out: Some(LaidOut { bytes: made.bytes, elapsed_ns: made.elapsed_ns }),
-        direct_align_bytes: directory.target.device.as_ref().and_then(|device| device.logical_block_bytes),
-        ..directory.target.clone()
-    };
-    Ok((Claim::of_test_file(target, file)?, made))
+    Ok((file, made))
 }
 
 /// Refuses an overlay over memory whose upper directory cannot be seen from here: the first piece of the file says.

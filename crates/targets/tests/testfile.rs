@@ -5,9 +5,9 @@
 use crate::support::{MIB, Mounted, layers, look, run, turn, write_mode};
 use rdsk_model::{Filesystem, IoPath, StopFlag};
 use rdsk_targets::{
-    Access, Claim, CreatedTestFile, OpenMode, Orphans, RemovedOrphan, Roots, TargetError, TestFileLeft,
-    TestFileOptions, TestFileProgress, TestFileSize, create_test_file, remove_all_test_files_now,
-    remove_orphans,
+    Access, Claim, CreatedTestFile, OpenMode, Orphans, RemovedOrphan, Roots, SharedFile, TargetError,
+    TestFileLeft, TestFileOptions, TestFileProgress, TestFileSize, await_laid_out, create_test_file,
+    may_be_laid_out, remove_after, remove_all_test_files_now, remove_orphans,
 };
 use rdsk_testkit::{LoopDevice, Need, requires};
 use rustix::fs::{FlockOperation, XattrFlags};
@@ -66,6 +66,88 @@ fn it_is_written_really_and_goes_with_its_claim() {
     }
     drop(claim);
     assert!(names(directory.path()).is_empty());
+}
+
+#[test]
+fn a_file_that_is_laid_out_for_others_takes_no_place_and_goes() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("shared");
+    let lay_out =
+        || SharedFile::lay_out(&path, &fixed(2 * MIB), &Roots::default(), &mut std::io::sink(), &mut |_| {});
+    assert!(may_be_laid_out(&path) && !may_be_laid_out(&directory.path().join("no/shared")));
+    let file = lay_out().unwrap();
+    assert_eq!((file.path(), file.bytes()), (path.as_path(), 2 * MIB));
+    await_laid_out(&path, 2 * MIB, &fixed(2 * MIB)).unwrap();
+    let mut mark = [0; 8];
+    let marked = rustix::fs::getxattr(&path, "user.rdsk.test-file", &mut mark);
+    assert!(matches!(marked, Ok(1) | Err(rustix::io::Errno::OPNOTSUPP)), "{marked:?}");
+    // Other processes find no lock, which would be that of a user.
+    let open = fs::File::open(&path).unwrap();
+    rustix::fs::flock(&open, FlockOperation::NonBlockingLockExclusive).unwrap();
+    drop((file, open));
+    assert!(names(directory.path()).is_empty());
+    // A file of the user's stays, and so does one that took the name meanwhile.
+    fs::write(&path, "letters").unwrap();
+    assert!(!may_be_laid_out(&path));
+    assert_eq!(lay_out().unwrap_err().code(), "changed");
+    assert_eq!(fs::read(&path).unwrap(), b"letters");
+    fs::remove_file(&path).unwrap();
+    let file = lay_out().unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "letters").unwrap();
+    drop(file);
+    assert_eq!(fs::read(&path).unwrap(), b"letters");
+    // So does what a link of this name leads to, whether or not it is there.
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("elsewhere", &path).unwrap();
+    assert!(!may_be_laid_out(&path) && lay_out().is_err());
+    assert_eq!(names(directory.path()), [path]);
+}
+
+#[test]
+fn a_guard_removes_what_a_killed_process_has_laid_out() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("shared");
+    // What happens to the file while its guard waits, and whether something has the name afterwards.
+    type Meanwhile = fn(&Path);
+    let cases: [(Meanwhile, bool); 3] = [
+        (|_| {}, false),
+        (|path| fs::remove_file(path).unwrap(), false),
+        (
+            |path| {
+                fs::remove_file(path).unwrap();
+                fs::write(path, "letters").unwrap();
+            },
+            true,
+        ),
+    ];
+    for (meanwhile, stays) in cases {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let guard = std::thread::spawn(|| remove_after(reader));
+        let file =
+            SharedFile::lay_out(&path, &fixed(MIB), &Roots::default(), &mut writer, &mut |_| {}).unwrap();
+        let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+        let is_held = || {
+            let links = fs::read_dir("/proc/self/fd").unwrap().filter_map(Result::ok);
+            links.filter(|link| fs::read_link(link.path()).is_ok_and(|target| target == path)).count() == 2
+        };
+        assert!(rdsk_testkit::wait_until(crate::support::LONG, is_held), "the guard has no hold of it");
+        let before = inode(&path);
+        // The process is gone without a chance to remove it.
+        std::mem::forget(file);
+        meanwhile(&path);
+        drop(writer);
+        guard.join().unwrap().unwrap();
+        assert_eq!(path.exists(), stays);
+        if stays {
+            assert!(inode(&path) != before && fs::read(&path).unwrap() == b"letters");
+            fs::remove_file(&path).unwrap();
+        }
+    }
+    // A process that ends before it made one has told nothing.
+    assert!(remove_after(std::io::empty()).is_err());
 }
 
 #[test]

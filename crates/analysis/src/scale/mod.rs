@@ -72,6 +72,12 @@ impl<'a> Grid<'a> {
         counts.into_iter().collect()
     }
 
+    /// What the counts count: `stream`, and of several ranks `host` or `rank`.
+    pub fn noun(&self) -> &'static str {
+        let first = self.lines.iter().flat_map(|line| &line.points).next();
+        first.map_or("stream", Point::noun)
+    }
+
     /// The line of a block size.
     pub fn line(&self, block_bytes: u64) -> Option<&Line<'a>> {
         self.lines.iter().find(|line| line.block_bytes == block_bytes)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::comparison::Evenness;
 use crate::target_shares::{TargetShare, of_visit, per_second, targets};
-use rdsk_model::{CellRecord, StreamResult, Visit};
+use rdsk_model::{AtOnce, CellRecord, StreamResult, Visit};
 
 /// A ramp of up to this part of the elapsed time does not blur the shares of the streams.
 const SHORT_RAMP: f64 = 0.1;
@@ -36,9 +36,15 @@ pub struct Point<'a> {
 }
 
 impl Point<'_> {
-    /// Number of streams.
+    /// Number of streams; of hosts, where numbers of them are compared.
     pub fn count(&self) -> u32 {
-        self.cell.workload.streams
+        let workload = &self.cell.workload;
+        workload.at_once.map_or(workload.streams, AtOnce::count)
+    }
+
+    /// What is counted: `stream`, `host`, `rank`.
+    pub fn noun(&self) -> &'static str {
+        self.cell.workload.at_once.map_or("stream", AtOnce::noun)
     }
 
     /// Bytes per second while all streams ran.

@@ -1,9 +1,12 @@
 //! A run of several ranks from start to end: what all have in common, this rank's share of it, its part as it goes, and on rank 0 the
 //! result of all.
 
+use super::hosts::Hosts;
 use super::own_part::OwnPart;
 use super::parts::Parts;
 use super::share::{check, check_sizes, share};
+use super::shared_file::LaidOut;
+use super::{device, shared_file};
 use crate::cli_args::JsonPlace;
 use crate::exchange::Outputs;
 use crate::history::{self, Keeper, Place};
@@ -14,7 +17,7 @@ use crate::progress::Progress;
 use crate::{exit, measure, out, panic_hook, record_file};
 use rdsk_engine::MonotonicClock;
 use rdsk_experiment::{Request, execute_with, failed_record};
-use rdsk_model::{Event, Peers as _, Problem, ProblemKind, RankRun, Record, StopFlag, Watch};
+use rdsk_model::{Event, Experiment, Peers as _, Problem, ProblemKind, RankRun, Record, StopFlag, Watch};
 use rdsk_ranks::{Lockstep, Merge, Mpi, Myself, Ranks as _, RanksError, broadcast, from_all, send_document};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,11 +32,12 @@ pub(super) fn measure(asked: &Measurement, command: &[String]) -> Result<Option<
         let hint = "start rdsk-mpi by the mpirun of the MPI that it is built with";
         Problem::new(ProblemKind::Refused, "no-mpi", what, hint)
     };
+    let file_guard = shared_file::Guard::for_missing(asked)?;
     let Some((universe, mpi)) = Mpi::start(stop.clone()) else { return Err(no_mpi("MPI does not start")) };
     if mpi.size() < 2 {
         return Err(no_mpi("mpirun started several processes, and MPI sees this one alone"));
     }
-    let problem = match as_rank(asked, command, &mpi, &stop) {
+    let problem = match as_rank(asked, command, (&mpi, file_guard), &stop) {
         Ok(Ended::Together(code)) => return Ok(Some(code)),
         Ok(Ended::Refused(problem)) => problem,
         Ok(Ended::Lost(problem)) => {
@@ -60,12 +64,20 @@ enum Ended {
     Lost(Problem),
 }
 
-fn as_rank(asked: &Measurement, command: &[String], mpi: &Mpi, stop: &StopFlag) -> Result<Ended, RanksError> {
+fn as_rank(
+    asked: &Measurement,
+    command: &[String],
+    (mpi, file_guard): (&Mpi, Option<shared_file::Guard>),
+    stop: &StopFlag,
+) -> Result<Ended, RanksError> {
     let mut asked = asked.clone();
     let json = asked.common.as_rank(mpi.rank());
     if let Err(problem) = check(&asked) {
         return Ok(Ended::Refused(problem));
     }
+    // A file that is laid out must not stay when a signal comes.
+    let guard = Guard::new(stop.clone(), Box::new(|| ()));
+    let guard = guard.map_err(|error| measure::cannot_start("watch for signals", &error));
     let mut request = measure::request(&asked, command.to_vec(), stop);
     let seed = request.options.seed.or_else(|| measure::seed(&request)).unwrap_or(0);
     let (run, seed) = broadcast(mpi, (rdsk_targets::new_id().to_string(), seed))?;
@@ -91,13 +103,31 @@ fn as_rank(asked: &Measurement, command: &[String], mpi: &Mpi, stop: &StopFlag) 
         boot: boot(),
         ..RankRun::default()
     });
-    let shared = share(&mut request, mpi.rank(), mpi.size(), seed);
+    // Others need not know who is on which host, and of many ranks that is much to say.
+    let is_asked = asked.common.may_destroy() || asked.experiments.contains(&Experiment::Scale);
+    let hosts = if is_asked { Hosts::of(mpi, &boot())? } else { Hosts::single(mpi.size()) };
+    if request.permission.destroy.is_some()
+        && let Err(problem) = device::hold(mpi, &hosts, &mut request)?
+    {
+        return Ok(Ended::Refused(problem));
+    }
+    let mut progress = Progress::new(asked.common.verbosity());
+    let laid_out = match shared_file::lay_out(mpi, (&mut request, seed), file_guard, &mut progress)? {
+        Ok(laid_out) => laid_out,
+        Err(problem) => return Ok(Ended::Refused(problem)),
+    };
+    let shared = share(&mut request, (mpi.rank(), mpi.size()), hosts.place(mpi.rank()), seed);
     // A rank that has no file says why itself.
     let mine = shared.as_ref().ok().map(|&size| (size, size));
     let sizes = broadcast(mpi, from_all(mpi, mine, both)?)?;
     let shared = shared.and_then(|_| sizes.map_or(Ok(()), |(least, most)| check_sizes(least, most)));
-    let ready = shared.and_then(|()| directory.as_deref().map(Parts::create).transpose());
-    Rank { asked: &asked, request: &request, json: json.as_ref(), mpi, myself }.run(ready, stop)
+    let ready = guard.as_ref().map_err(Clone::clone).and(shared);
+    let ready = ready.and_then(|()| directory.as_deref().map(Parts::create).transpose());
+    Rank { asked: &asked, request: &request, json: json.as_ref(), mpi, myself }.run(
+        ready,
+        (guard, laid_out),
+        stop,
+    )
 }
 
 /// The least and the most of two ranges of sizes.
@@ -126,10 +156,12 @@ struct Rank<'a> {
 }
 
 impl Rank<'_> {
-    fn run(&self, ready: Result<Option<Parts>, Problem>, stop: &StopFlag) -> Result<Ended, RanksError> {
-        let guard = Guard::new(stop.clone(), Box::new(|| ()));
-        let guard = guard.map_err(|error| measure::cannot_start("watch for signals", &error));
-        let ready = guard.as_ref().map_err(Clone::clone).and_then(|_| ready);
+    fn run(
+        &self,
+        ready: Result<Option<Parts>, Problem>,
+        (guard, laid_out): (Result<Guard, Problem>, Option<LaidOut>),
+        stop: &StopFlag,
+    ) -> Result<Ended, RanksError> {
         let parts = ready.as_ref().ok().cloned().flatten();
         let part = OwnPart::new(parts.clone(), self.myself.clone(), stop.clone());
         part.keep_on_signal();
@@ -144,6 +176,7 @@ impl Rank<'_> {
             }
         };
         watch.keeper.progress.clear();
+        record.notes.extend(laid_out.as_ref().map(LaidOut::note));
         record.ranks = vec![self.described(&record)];
         if let Err(error) = watch.part.finish(&record) {
             record.notes.push(format!("the part of this rank could not be kept: {error}"));
@@ -154,6 +187,8 @@ impl Rank<'_> {
             return Ok(Ended::Lost(Problem { hint: shows, ..problem }));
         }
         let merged = self.collected(record, parts.as_ref())?;
+        // All have ended, and none needs it any more.
+        drop(laid_out);
         let code = match (merged, guard) {
             (Some(merged), Ok(guard)) => self.output(merged, watch.keeper, &guard),
             (Some(merged), Err(problem)) => {

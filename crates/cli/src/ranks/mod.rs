@@ -2,12 +2,21 @@
 //! measure for itself, and their figures would be no figure of all.
 
 #[cfg(feature = "mpi")]
+mod device;
+#[cfg(feature = "mpi")]
+mod hosts;
+#[cfg(feature = "mpi")]
 mod job;
 #[cfg(feature = "mpi")]
 mod own_part;
 pub(crate) mod parts;
 #[cfg(feature = "mpi")]
 mod share;
+#[cfg(feature = "mpi")]
+mod shared_file;
+
+#[cfg(feature = "mpi")]
+pub(crate) use shared_file::{GUARD, guard};
 
 use crate::measuring::Measurement;
 use rdsk_model::Problem;

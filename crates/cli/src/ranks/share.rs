@@ -1,10 +1,10 @@
 //! What a line may ask of several ranks, and the share of one of them: its part of a file that all write, its seed. It opens nothing.
 
 use crate::measuring::Measurement;
-use rdsk_experiment::{EvidenceChoice, Request};
+use rdsk_experiment::{EvidenceChoice, RankPlace, Request};
 use rdsk_model::{Experiment, Problem, ProblemKind, TargetKind};
 use rdsk_stats::rng::SplitMix64;
-use rdsk_targets::{Access, Overwrite, Place, Roots, Sharing, authorize, examine};
+use rdsk_targets::{Access, Examined, Overwrite, Place, Roots, Sharing, authorize, examine};
 use rdsk_units::{Bytes, printable};
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ const GRAIN_BYTES: u64 = 1 << 20;
 const LOOKS: u32 = 10;
 const LOOKS_APART: Duration = Duration::from_millis(50);
 
-fn refused(what: &str, hint: &str) -> Problem {
+/// The refusal of what several ranks do not do.
+pub(super) fn refused(what: &str, hint: &str) -> Problem {
     Problem::new(ProblemKind::Refused, "not-on-ranks", format!("not on several ranks: {what}"), hint)
 }
 
@@ -24,11 +25,16 @@ fn refused(what: &str, hint: &str) -> Problem {
 /// # Errors
 /// The refusal.
 pub(super) fn check(asked: &Measurement) -> Result<(), Problem> {
-    let is_known = |experiment: &Experiment| matches!(experiment, Experiment::Load | Experiment::Headline);
-    let hint = "mpirun starts rdsk load, rdsk check and rdsk run --only headline";
+    let is_known = |experiment: &Experiment| {
+        matches!(experiment, Experiment::Load | Experiment::Headline | Experiment::Scale)
+    };
+    let hint = "mpirun starts rdsk load, rdsk check, rdsk scale and rdsk run --only headline,scale";
     if !asked.experiments.iter().all(is_known) {
         let other = asked.experiments.iter().find(|experiment| !is_known(experiment));
         return Err(refused(other.map_or("this", |experiment| experiment.as_str()), hint));
+    }
+    if asked.experiments.contains(&Experiment::Scale) {
+        check_scale(asked)?;
     }
     if asked.options.promise.is_some() {
         return Err(refused("the search for the highest rate (--p99, --p999)", "give each rank a --rate"));
@@ -40,8 +46,13 @@ pub(super) fn check(asked: &Measurement) -> Result<(), Problem> {
         return Err(refused("--resume and --dry-run", "leave them out"));
     }
     if asked.common.may_destroy() {
-        let hint = "a block device that several processes share is only read: leave --destroy out";
-        return Err(refused("writing to block devices", hint));
+        if asked.common.targets.len() != 1 {
+            return Err(refused("writing to several block devices", "name one"));
+        }
+        if !writes_in_parts(&asked.experiments) {
+            let hint = "start rdsk load or rdsk scale, whose ranks have a part each, or leave --destroy out";
+            return Err(refused("the writes of this command to one block device", hint));
+        }
     }
     if asked.common.targets.iter().any(|name| name.starts_with("sim:")) {
         return Err(refused("simulated targets, whose time is virtual", "run rdsk without mpirun"));
@@ -49,30 +60,66 @@ pub(super) fn check(asked: &Measurement) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Makes a request that of one rank of several, and gives the size of the file of which each rank writes a part.
+/// Whether what is asked for writes to one target in parts, one for each rank.
+fn writes_in_parts(experiments: &[Experiment]) -> bool {
+    matches!(experiments, [Experiment::Load | Experiment::Scale])
+}
+
+/// Refuses what numbers of hosts are not compared with.
+fn check_scale(asked: &Measurement) -> Result<(), Problem> {
+    if asked.common.targets.len() > 1 {
+        return Err(refused("scale of several targets", "name one target"));
+    }
+    if asked.options.stream_counts.as_ref().is_some_and(|counts| counts.len() > 1) {
+        let hint =
+            "name one number, which each rank has, or leave --streams out: numbers of hosts are compared";
+        return Err(refused("several numbers of streams", hint));
+    }
+    if asked.options.stagger_ns.is_some_and(|stagger_ns| stagger_ns > 0) {
+        return Err(refused("streams that start one after the other (--stagger)", "leave --stagger out"));
+    }
+    Ok(())
+}
+
+/// Makes a request that of one rank of several, which is at this place, and gives the size of the file of which each rank writes a part.
+/// Where numbers of hosts are compared, each rank reads a part of its own, too: what another one has read may lie in a cache that both use.
 ///
 /// # Errors
 /// Where its targets cannot be shared.
-pub(super) fn share(request: &mut Request, rank: u32, ranks: u32, seed: u64) -> Result<Option<u64>, Problem> {
-    request.options.is_rank = true;
+pub(super) fn share(
+    request: &mut Request,
+    (rank, ranks): (u32, u32),
+    place: RankPlace,
+    seed: u64,
+) -> Result<Option<u64>, Problem> {
+    request.options.rank = Some(place);
     // The first rank of a host counts for all of its ranks; to BPF programs, the others are other programs.
     request.options.evidence = EvidenceChoice::Sysfs;
     // All draw other offsets and other data.
     request.options.seed = Some(SplitMix64::from_index(seed, u64::from(rank)).next_u64() >> 11);
     let writes = request.options.phases.iter().flatten().any(|job| job.writes.is_some());
-    let is_load = !request.options.phases.is_empty();
+    let compares = request.experiments.contains(&Experiment::Scale);
+    if compares {
+        request.options.stagger_ns = Some(0);
+    }
     for name in request.targets.clone() {
         let examined = examine(&name, &Roots::default()).map_err(|error| error.problem())?;
         // The test file of a directory is this rank's own.
         if matches!(examined.place, Place::Directory { .. }) {
             continue;
         }
-        if examined.target.kind == TargetKind::Block
-            || !(writes || request.permission.overwrite == Overwrite::Allowed)
-        {
+        let size_bytes = examined.target.size_bytes;
+        let may_write = match examined.target.kind {
+            TargetKind::Block => request.permission.destroy.is_some(),
+            _ => writes || request.permission.overwrite == Overwrite::Allowed,
+        };
+        if !may_write {
+            if compares {
+                take_part(request, size_bytes, rank, ranks)?;
+            }
             continue;
         }
-        if !is_load {
+        if !writes_in_parts(&request.experiments) {
             let hint = "name a directory, where each rank has its own test file, or leave --overwrite out";
             return Err(refused(
                 &format!("the writes of this command to one file, {}", printable(&name)),
@@ -82,29 +129,35 @@ pub(super) fn share(request: &mut Request, rank: u32, ranks: u32, seed: u64) -> 
         if request.targets.len() > 1 {
             return Err(refused("writing to several files", "name one file, or directories"));
         }
-        prove_unused(&name, request)?;
-        take_part(request, examined.target.size_bytes, rank, ranks)?;
-        return Ok(Some(examined.target.size_bytes));
+        // Where it is shared already, all ranks have proven it together.
+        if request.permission.sharing == Sharing::Alone {
+            unused(request)?;
+            request.permission.sharing = Sharing::Ranks;
+        }
+        take_part(request, size_bytes, rank, ranks)?;
+        return Ok(Some(size_bytes));
     }
     Ok(None)
 }
 
-/// Proves that a file may be written, while no rank has it open for writing: all wait for each other before the first one opens it.
-/// From then on the other ranks may have it open, and no other program that shows itself.
-fn prove_unused(name: &str, request: &mut Request) -> Result<(), Problem> {
+/// Proves that the one target of a request may be written, while no rank has it open for writing: all wait for each other before the first
+/// one opens it. From then on the other ranks may have it open, and no other program that shows itself.
+///
+/// # Errors
+/// The refusal.
+pub(super) fn unused(request: &Request) -> Result<Examined, Problem> {
+    let name = request.targets.first().map_or(".", String::as_str);
     let mut looks = 0;
     loop {
         let examined = examine(name, &request.roots).map_err(|error| error.problem())?;
         looks += 1;
         match authorize(&examined, Access::Write, &request.permission) {
-            Ok(()) => break,
+            Ok(()) => return Ok(examined),
             // Another rank of this host may just be looking at it, too.
             Err(refusal) if refusal.code == "in-use" && looks < LOOKS => std::thread::sleep(LOOKS_APART),
             Err(refusal) => return Err(refusal.into()),
         }
     }
-    request.permission.sharing = Sharing::Ranks;
-    Ok(())
 }
 
 /// Refuses to write parts of a file that has another size on another rank: it may be the same file, whose size is not known everywhere
@@ -121,7 +174,7 @@ pub(super) fn check_sizes(least: Option<u64>, most: Option<u64>) -> Result<(), P
     Err(refused(&what, "give it the same size on all hosts"))
 }
 
-/// Gives the jobs of a load the part of this rank: whether a file is the same on two hosts cannot be seen for sure, so no two ranks ever
+/// Gives a request, and the jobs of a load, the part of this rank: whether a file is the same on two hosts cannot be seen for sure, so no two ranks ever
 /// write to the same part.
 fn take_part(request: &mut Request, size_bytes: u64, rank: u32, ranks: u32) -> Result<(), Problem> {
     let options = &mut request.options;
@@ -133,6 +186,9 @@ fn take_part(request: &mut Request, size_bytes: u64, rank: u32, ranks: u32) -> R
         return Err(refused(&what, "name a larger file"));
     }
     options.offset_bytes = begin_bytes;
+    if let Some(place) = &mut options.rank {
+        place.part_bytes = Some(part_bytes);
+    }
     for job in options.phases.iter_mut().flatten() {
         if job.fresh_space {
             return Err(refused("newly allocated space in one file (--fresh)", "name a directory"));

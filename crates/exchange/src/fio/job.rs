@@ -83,6 +83,7 @@ impl Part<'_> {
             shift_bytes: 0,
             queue_depth: options.queue_depth().unwrap_or(0),
             streams: self.streams.unwrap_or(0),
+            at_once: None,
             stagger_ns: 0,
             engine: engine.unwrap_or(EngineKind::Sync),
             targets,

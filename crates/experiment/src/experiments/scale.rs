@@ -1,6 +1,7 @@
 //! `scale`: block size × streams × targets, each stream an independent reader or writer, started one after the other
 //! and assigned to the targets in turn. One stream runs on each target by itself, and several on all of them: an equal number on
-//! each, unless the numbers were requested. It plans cells and issues nothing.
+//! each, unless the numbers were requested. Of several ranks 1, 2, 4 and so on hosts issue at once, each with the same streams, and the
+//! others wait. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, device_path, size_word};
 use crate::question::{Question, ROUNDS, Targets};
@@ -103,7 +104,7 @@ impl Question for Scale {
 #[derive(Clone, Debug, PartialEq)]
 struct Grid {
     sizes: Vec<u64>,
-    /// Numbers of streams of all targets together; 1 is one on each target by itself.
+    /// Numbers of streams of all targets together; 1 is one on each target by itself. Of several ranks, numbers of hosts.
     streams: Vec<u32>,
     /// Targets.
     targets: u64,
@@ -134,7 +135,11 @@ fn grid(context: &PlanContext<'_>, targets: usize) -> Grid {
     let (sizes, streams) =
         if in_run { (&SIZES_IN_RUN[..], &STREAMS_IN_RUN[..]) } else { (&SIZES[..], &STREAMS[..]) };
     let sizes = options.block_bytes.clone().unwrap_or_else(|| sizes.to_vec());
-    let streams = options.stream_counts.clone().unwrap_or_else(|| even_counts(streams, targets));
+    let streams = match (&options.rank, &options.stream_counts) {
+        (Some(rank), _) => doubled_to(rank.all.count()),
+        (None, Some(counts)) => counts.clone(),
+        (None, None) => even_counts(streams, targets),
+    };
     let default_stagger_ns = match (in_run, context.is_time_free() && options.pass_bytes.is_none()) {
         (true, _) => 0,
         (false, true) => FREE_STAGGER_NS,
@@ -163,6 +168,12 @@ fn even_counts(counts: &[u32], targets: usize) -> Vec<u32> {
     let mut even: Vec<u32> = counts.iter().map(|&count| even(count)).collect();
     even.dedup();
     even
+}
+
+/// 1, 2, 4 and so on, and all hosts.
+fn doubled_to(hosts: u32) -> Vec<u32> {
+    let doubled = std::iter::successors(Some(1_u32), |count| count.checked_mul(2));
+    doubled.take_while(|&count| count < hosts).chain([hosts]).collect()
 }
 
 fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
@@ -224,6 +235,11 @@ fn cells_of_count(
     contexts.iter().map(alone).collect()
 }
 
+/// Streams of each rank, whatever the number of hosts.
+fn streams_of_rank(options: &PlanOptions) -> u32 {
+    options.stream_counts.as_deref().and_then(|counts| counts.first()).copied().unwrap_or(1)
+}
+
 /// One cell over these targets, which have the same options.
 fn cell(contexts: &[PlanContext<'_>], grid: &Grid, op: Op, block_bytes: u64, streams: u32) -> Cell {
     let context = &contexts[0];
@@ -234,17 +250,23 @@ fn cell(contexts: &[PlanContext<'_>], grid: &Grid, op: Op, block_bytes: u64, str
     let mut workload = context.workload(op, path, block_bytes, span_bytes);
     workload.targets = contexts.iter().map(|context| context.target.index).collect();
     workload.streams = streams;
+    let rank = context.options.rank;
+    if let Some(rank) = rank {
+        workload.at_once = Some(rank.all.of(streams));
+        workload.streams = streams_of_rank(context.options);
+    }
     workload.stagger_ns = grid.stagger_ns;
     workload.range = context.options.range;
     if path == IoPath::Buffered && op == Op::Read {
         workload.cache = CacheState::Cold;
     }
-    let per_target = u64::from(streams).div_ceil(contexts.len() as u64);
+    let streams_here = workload.streams;
+    let per_target = u64::from(streams_here).div_ceil(contexts.len() as u64);
     let extent = match context.options.pass_bytes {
         // Whole blocks: direct I/O cannot issue a shorter last one.
         Some(bytes) => {
             let whole = (bytes - bytes % block_bytes).max(block_bytes);
-            Extent::Pass { bytes: whole.saturating_mul(u64::from(streams)) }
+            Extent::Pass { bytes: whole.saturating_mul(u64::from(streams_here)) }
         }
         None => Extent::Timed,
     };
@@ -255,12 +277,58 @@ fn cell(contexts: &[PlanContext<'_>], grid: &Grid, op: Op, block_bytes: u64, str
             "the target holds fewer blocks of this size than the {per_target} that its streams need"
         ));
     }
+    if let Some(rank) = rank.filter(|rank| rank.waits_while(cell.workload.at_once)) {
+        cell.not_applicable = Some(format!("this {} waits while others measure", rank.all.noun()));
+    }
     cell
 }
 
 #[cfg(test)]
 mod tests {
-    use super::even_counts;
+    use super::{doubled_to, even_counts};
+    use crate::planner::plan;
+    use crate::request::{PlanOptions, RankPlace};
+    use rdsk_model::{AtOnce, Experiment, Op, Target};
+
+    #[test]
+    fn a_rank_waits_while_fewer_hosts_read_and_keeps_to_its_part() {
+        const MIB: u64 = 1 << 20;
+        let target = Target { size_bytes: 1024 * MIB, direct_io: Some(true), ..Target::default() };
+        let cells_of = |index: u32| {
+            let place = RankPlace { all: AtOnce::Hosts(4), index, part_bytes: Some(256 * MIB) };
+            let options = PlanOptions {
+                rank: Some(place),
+                offset_bytes: u64::from(index) * 256 * MIB,
+                block_bytes: Some(vec![65_536]),
+                stream_counts: Some(vec![2]),
+                stagger_ns: Some(0),
+                ops: Some(vec![Op::Read]),
+                ..PlanOptions::default()
+            };
+            let targets = std::slice::from_ref(&target);
+            plan(&[Experiment::Scale], targets, &[false], None, &options, 60_000_000_000).unwrap().cells
+        };
+        for (index, waits) in [(0, [false; 3]), (1, [true, false, false]), (2, [true, true, false])] {
+            let cells = cells_of(index);
+            let ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
+            assert_eq!(ids, ["scale/read/64k/1", "scale/read/64k/2", "scale/read/64k/4"]);
+            let waiting: Vec<bool> = cells.iter().map(|cell| cell.not_applicable.is_some()).collect();
+            assert_eq!(waiting, waits, "rank {index}");
+            for (cell, hosts) in cells.iter().zip([1, 2, 4]) {
+                let workload = &cell.workload;
+                assert_eq!((workload.streams, workload.at_once), (2, Some(AtOnce::Hosts(hosts))));
+                let begin = u64::from(index) * 256 * MIB;
+                assert_eq!((workload.offset_bytes, workload.span_bytes), (begin, 256 * MIB));
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_number_of_hosts_is_that_of_all() {
+        for (hosts, counts) in [(1, vec![1]), (2, vec![1, 2]), (5, vec![1, 2, 4, 5]), (8, vec![1, 2, 4, 8])] {
+            assert_eq!(doubled_to(hosts), counts);
+        }
+    }
 
     #[test]
     fn every_target_has_as_many_streams() {

@@ -335,6 +335,7 @@ pub(crate) fn run_after(
         pin_cpus: &[],
         watch: &mut events,
         peers: None,
+        rank: None,
         stop: &stop,
     };
     let outcome = runner.run();

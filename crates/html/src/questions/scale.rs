@@ -69,7 +69,7 @@ fn most_streams(grids: &[OwnedGrid<'_, '_>]) -> Figure {
         let line = |(style, streams): (usize, u32)| {
             let look = owned.whose.look(owned.grid.op);
             let points = points_of(owned.grid, streams);
-            let what = format!("{}, {}", owned.grid.op, plural(u64::from(streams), "stream"));
+            let what = format!("{}, {}", owned.grid.op, plural(u64::from(streams), owned.grid.noun()));
             let look = Look { style: look.style + style, ..look };
             Series::new(joined(&owned.owner, &what), Shape::Line, points).looking(Some(look))
         };
@@ -78,7 +78,10 @@ fn most_streams(grids: &[OwnedGrid<'_, '_>]) -> Figure {
     let all: Vec<&OwnedGrid<'_, '_>> = grids.iter().collect();
     let directions =
         if is_alone { writes_against_reads(grids[0].subject.analysis).join(" ") } else { String::new() };
-    let shows = "All streams together while all of them ran, with the 95% interval, for the most streams that were measured.";
+    let noun = noun(&all);
+    let shows = format!(
+        "All {noun}s together while all of them ran, with the 95% interval, for the most {noun}s that were measured."
+    );
     Figure {
         id: "scale-rate".into(),
         title: "Rate over block size, reads and writes".into(),
@@ -87,6 +90,12 @@ fn most_streams(grids: &[OwnedGrid<'_, '_>]) -> Figure {
         table: table(&all),
         evidence: evidence(cells_of(&all)),
     }
+}
+
+/// What the numbers of all of these count.
+fn noun(grids: &[&OwnedGrid<'_, '_>]) -> &'static str {
+    let nouns = distinct(grids.iter().map(|owned| owned.grid.noun()));
+    if let [noun] = nouns[..] { noun } else { "stream" }
 }
 
 fn rate_plot(grids: &[&OwnedGrid<'_, '_>], series: impl IntoIterator<Item = Series>) -> Plot {
@@ -104,20 +113,21 @@ fn points_of(grid: &Grid<'_>, streams: u32) -> Vec<Point> {
 
 /// A line for each number of streams of one direction.
 fn by_streams(op: Op, grids: &[&OwnedGrid<'_, '_>]) -> Figure {
-    let counts = distinct(grids.iter().flat_map(|owned| owned.grid.counts()));
+    let (counts, noun) = (distinct(grids.iter().flat_map(|owned| owned.grid.counts())), noun(grids));
     let series = grids.iter().flat_map(|owned| {
         let line = |(kind, &streams): (usize, &u32)| {
-            let name = joined(&owned.owner, &plural(u64::from(streams), "stream"));
+            let name = joined(&owned.owner, &plural(u64::from(streams), owned.grid.noun()));
             Series::new(name, Shape::Line, points_of(owned.grid, streams)).looking(owned.whose.kind(kind))
         };
         counts.iter().enumerate().map(line).collect::<Vec<_>>()
     });
     Figure {
         id: format!("scale-{op}"),
-        title: format!("Rate over block size, {op}s, by number of streams"),
-        shows: "The rate of all streams together while all of them ran, with its 95% interval, one line for each number of \
-                streams."
-            .into(),
+        title: format!("Rate over block size, {op}s, by number of {noun}s"),
+        shows: format!(
+            "The rate of all {noun}s together while all of them ran, with its 95% interval, one line for each number of \
+             {noun}s."
+        ),
         drawing: Drawing::of(rate_plot(grids, series), "No I/O completed."),
         table: table(grids),
         evidence: evidence(cells_of(grids)),
@@ -230,5 +240,7 @@ fn table(grids: &[&OwnedGrid<'_, '_>]) -> Table {
         points.map(row).collect::<Vec<_>>()
     });
     let rate = format!("rate, {}", UNIT.name);
-    Table::new(["block size", "streams", &rate, "±95%", "over one stream", "evenness (Jain)", "remark"], rows)
+    let noun = noun(grids);
+    let (counts, over) = (format!("{noun}s"), format!("over one {noun}"));
+    Table::new(["block size", &counts, &rate, "±95%", &over, "evenness (Jain)", "remark"], rows)
 }

@@ -1,11 +1,13 @@
 //! Tables of decisions: every use refuses whatever the flags, and only the right word opens an unused device.
 
 use super::*;
+use crate::device_hold::DeviceHold;
 use crate::identity::{Identity, IdentityKind};
 use crate::labels::signature::Signature;
 use crate::uses::{Labelled, Opener};
 use rdsk_model::{Device, Problem, ProblemKind, Target, TargetKind};
 use rdsk_sys::device_number::DeviceNumber;
+use std::sync::Arc;
 
 fn target(path: &str, kind: TargetKind, device: Option<&str>) -> Target {
     Target {
@@ -137,9 +139,50 @@ fn only_ranks_may_have_a_file_open_that_ranks_share() {
     ] {
         refused(&with(kind, opener, file()), &shared);
     }
-    // No device is shared.
+    // No device is shared like that.
     let device = with(UseKind::OpenElsewhere, process("rdsk-mpi"), disk());
     refused(&device, &Permission { destroy: Some("WD 1".into()), ..shared });
+}
+
+#[test]
+fn only_ranks_that_hold_a_device_together_may_have_it_open() {
+    let Place::Block { major_minor: number, .. } = disk().place else { panic!("a disk is a block device") };
+    let sharing = |number| {
+        Sharing::Held(Arc::new(DeviceHold::new(std::fs::File::open("/dev/null").unwrap().into(), number)))
+    };
+    let permission = |sharing| Permission { sharing, ..destroy("WD 1") };
+    let with = |kind, opener: Option<&str>| {
+        let opener = opener.map(|name| Opener::Process(name.into()));
+        Examined { uses: vec![Use { opener, ..Use::new(kind, "as the kernel says") }], ..disk() }
+    };
+    let held = permission(sharing(number));
+    let by_ranks = [
+        with(UseKind::OpenExclusive, None),
+        with(UseKind::OpenElsewhere, Some("rdsk-mpi")),
+        with(UseKind::ReadElsewhere, Some("rdsk")),
+    ];
+    for examined in by_ranks {
+        authorize(&examined, Access::Write, &held).unwrap();
+        refused(&examined, &permission(Sharing::Alone));
+        refused(&examined, &permission(Sharing::Ranks));
+        // Another device is held.
+        refused(&examined, &permission(sharing(DeviceNumber { minor: number.minor + 1, ..number })));
+        // The hold replaces no other condition.
+        refused(&examined, &Permission { destroy: Some("WD 2".into()), ..held.clone() });
+    }
+    for (kind, opener) in [
+        (UseKind::OpenElsewhere, Some("qemu")),
+        (UseKind::OpenElsewhere, None),
+        (UseKind::Mounted, None),
+        (UseKind::Holder, None),
+        (UseKind::Exported, None),
+        (UseKind::Member, Some("rdsk-mpi")),
+    ] {
+        refused(&with(kind, opener), &held);
+    }
+    let unseen =
+        Use { opener: Some(Opener::Unseen), ..Use::new(UseKind::OpenElsewhere, "as the kernel says") };
+    refused(&Examined { uses: vec![unseen], ..disk() }, &held);
 }
 
 #[test]

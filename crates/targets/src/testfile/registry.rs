@@ -78,7 +78,7 @@ pub(crate) struct TestFile {
 impl TestFile {
     pub(crate) fn create(directory: &Path) -> Result<Self, TargetError> {
         for _ in 0..ATTEMPTS {
-            if let Some(file) = Self::try_create(directory)? {
+            if let Some(file) = Self::try_create(directory, file_name(new_id()))? {
                 return Ok(file);
             }
         }
@@ -86,11 +86,20 @@ impl TestFile {
         Err(TargetError::Changed { path, what: "another process removes the test files as they are created" })
     }
 
-    fn try_create(directory: &Path) -> Result<Option<Self>, TargetError> {
+    /// One of this name, which no file has.
+    pub(crate) fn create_as(directory: &Path, name: &str) -> Result<Self, TargetError> {
+        let path = directory.join(name);
+        if rustix::fs::lstat(&path).is_ok() {
+            return Err(TargetError::Changed { path: shown(&path), what: "a file of this name is there" });
+        }
+        let what = "another process removes it as it is created";
+        Self::try_create(directory, name.to_owned())?.ok_or(TargetError::Changed { path: shown(&path), what })
+    }
+
+    fn try_create(directory: &Path, name: String) -> Result<Option<Self>, TargetError> {
         let failed = |errno: Errno| TargetError::from_io(directory, "written to", errno.into());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::open(directory, flags, Mode::empty()).map_err(failed)?;
-        let name = file_name(new_id());
         let path = directory.join(&name);
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -49,10 +49,11 @@ fn wording(all: &[Direction<'_>], gained: fn(&[Gain]) -> String, knee: fn(&Grid<
     // Several targets are compared with what each gives by itself, added up.
     let has_alone = all.iter().flat_map(|one| &one.grid.lines).any(|line| line.sum_alone().is_some());
     let base = if has_alone { "each target alone" } else { "1" };
+    let noun = all.first().map_or("stream", |one| one.grid.noun());
     let lead = match counts[..] {
         [] => String::new(),
-        [streams] => format!("{streams} streams against {base}"),
-        _ => format!("most streams against {base}"),
+        [count] => format!("{count} {noun}s against {base}"),
+        _ => format!("most {noun}s against {base}"),
     };
     // What holds for all is said once, here and below.
     let is_unsure = all.iter().flat_map(|one| &one.gains).all(|gain| gain.interval.is_none());
@@ -125,7 +126,9 @@ fn gains(grid: &Grid<'_>) -> Vec<Gain> {
 fn without_gain(grid: &Grid<'_>) -> String {
     let rates = grid.lines.iter().flat_map(|line| &line.points).filter_map(Point::bytes_per_s);
     match rates.reduce(f64::max) {
-        Some(most) => format!("up to {}, no number of streams to compare", rdsk_analysis::words::rate(most)),
+        Some(most) => {
+            format!("up to {}, no number of {}s to compare", rdsk_analysis::words::rate(most), grid.noun())
+        }
         None => "no rate".into(),
     }
 }
@@ -155,7 +158,7 @@ fn knees(grid: &Grid<'_>, reason: Reason) -> String {
             _ => String::new(),
         };
         let why = if word.is_empty() { String::new() } else { format!(" ({word})") };
-        format!(", stops scaling at {}{at}{why}", plural(u64::from(streams), "stream"))
+        format!(", stops scaling at {}{at}{why}", plural(u64::from(streams), grid.noun()))
     });
     each.collect()
 }

@@ -17,7 +17,7 @@ use rdsk_analysis::Analysis;
 use rdsk_analysis::comparison::{Measure, NoRatio, Ratio, ratio_of};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::scale::{Grid, Line, Point};
-use rdsk_analysis::words::{few, list};
+use rdsk_analysis::words::{few, issuers, list, plural};
 use rdsk_model::{CellRecord, Op};
 use rdsk_units::{Bytes, Nanos};
 
@@ -31,8 +31,9 @@ const TARGETS: usize = 3;
 const MIN_RAMP_IOS: u64 = 10;
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, plots: Plots) {
-    page.heading("SCALE: MiB/s of all streams together, while all run (each stream)");
     let grids = analysis.scale();
+    let noun = grids.first().map_or("stream", Grid::noun);
+    page.heading(format!("SCALE: MiB/s of all {noun}s together, while all run (each {noun})"));
     for (_, grids) in by_key(grids.iter().map(|grid| (&grid.targets, grid))) {
         for grid in &grids {
             draw_grid(page, analysis, grid);
@@ -75,19 +76,21 @@ fn draw_grid(page: &mut Page, analysis: &Analysis<'_>, grid: &Grid<'_>) {
     page.blank();
 }
 
-fn streams(count: u32) -> String {
-    format!("{count} stream{}", if count == 1 { "" } else { "s" })
+/// `4 streams`; of several ranks `4 hosts`.
+fn counted(count: u32, grid: &Grid<'_>) -> String {
+    plural(u64::from(count), grid.noun())
 }
 
 /// `64 KiB, 3 streams`.
 fn label(cell: &CellRecord) -> String {
-    format!("{}, {}", Bytes(cell.workload.block_bytes), streams(cell.workload.streams))
+    format!("{}, {}", Bytes(cell.workload.block_bytes), issuers(&cell.workload))
 }
 
 /// The intervals of the speed-ups in the table, what they are over, and why there is none where nothing can be compared.
 fn draw_speed_ups(page: &mut Page, grid: &Grid<'_>) {
     let has_alone = grid.lines.iter().any(|line| line.sum_alone().is_some());
-    let over = if has_alone { "over each target alone, added up" } else { "over 1 stream" };
+    let one = counted(1, grid);
+    let over = if has_alone { "over each target alone, added up".to_owned() } else { format!("over {one}") };
     let intervals = grid.lines.iter().filter_map(|line| {
         let (low, high) = most(line)?.speed_up_interval?;
         let (low, high) = (significant(low), significant(high));
@@ -107,7 +110,7 @@ fn draw_speed_ups(page: &mut Page, grid: &Grid<'_>) {
     if !no_ratio.is_empty() {
         page.sentence(
             Tone::Plain,
-            "  Numbers of streams: ",
+            format!("  Numbers of {}s: ", grid.noun()),
             format!("not compared: {}.", no_ratio.join("; ")),
         );
     }
@@ -136,7 +139,7 @@ fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
             Some(cause) => format!("{word}; {}", cause.text),
         };
         said.push(word);
-        let text = format!("Stops scaling at {}{sizes}: {cause}.", streams(*count));
+        let text = format!("Stops scaling at {}{sizes}: {cause}.", counted(*count, grid));
         page.sentence(Tone::Plain, "  ", text);
     }
     if grid
@@ -148,7 +151,10 @@ fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
         page.sentence(
             Tone::Plain,
             "  ^ ",
-            "streams that started early had the targets to themselves for part of the time, so shares differ for that reason alone.",
+            format!(
+                "{}s that started early had the targets to themselves for part of the time, so shares differ for that reason alone.",
+                grid.noun()
+            ),
         );
     }
 }
@@ -199,7 +205,12 @@ fn draw_starts(page: &mut Page, grid: &Grid<'_>) {
         (asked, 0) => format!("{} apart.", Nanos(asked)),
         (asked, skew) => format!("{} apart, each within {} of its planned time.", Nanos(asked), Nanos(skew)),
     };
-    page.sentence(Tone::Plain, "  Streams start ", text);
+    let start = match grid.noun() {
+        "stream" => "  Streams start ",
+        "host" => "  Hosts start ",
+        _ => "  Ranks start ",
+    };
+    page.sentence(Tone::Plain, start, text);
     let ramps = points().filter_map(|point| Some((point, point.ramp?)));
     if let Some((point, ramp)) = ramps.max_by_key(|(_, ramp)| ramp.elapsed_ns) {
         // A rate of a few I/Os would be that of the moments at which they happened to end.
@@ -227,7 +238,7 @@ fn draw_chart(page: &mut Page, grids: &[&Grid<'_>]) {
             let rate = line.point(count).and_then(Point::bytes_per_s)?;
             Some(((line.block_bytes as f64).log2(), rate / 1_048_576.0))
         });
-        Series { label: format!("{op}{}", streams(count)), points: points.collect() }
+        Series { label: format!("{op}{}", counted(count, grid)), points: points.collect() }
     };
     let all = grids.iter().flat_map(|grid| grid.counts().into_iter().map(move |count| series(grid, count)));
     let all: Vec<Series> = all.filter(|series| !series.points.is_empty()).collect();
@@ -267,6 +278,7 @@ fn directions(analysis: &Analysis<'_>, grids: &[Grid<'_>]) -> (Vec<String>, Vec<
         let Some(writes) = grids.iter().find(is_twin) else { continue };
         let first = reads.lines.iter().flat_map(|line| &line.points).map(|point| point.cell).next();
         let targets = first.and_then(|cell| cells::target_name(analysis, cell)).unwrap_or_default();
+        let noun = reads.noun();
         for count in reads.counts() {
             let found: Vec<Result<Ratio, NoRatio>> = reads
                 .lines
@@ -275,17 +287,18 @@ fn directions(analysis: &Analysis<'_>, grids: &[Grid<'_>]) -> (Vec<String>, Vec<
                 .collect();
             no_ratio.extend(found.iter().filter_map(|ratio| ratio.err()).map(NoRatio::words));
             let ratios: Vec<Ratio> = found.into_iter().flatten().collect();
-            said.extend(direction(&ratios).map(|text| (text, (count, targets.clone()))));
+            said.extend(direction(&ratios).map(|text| (text, (count, noun, targets.clone()))));
         }
     }
-    let sets = distinct(said.iter().map(|(_, (_, targets))| targets.clone())).len();
+    let sets = distinct(said.iter().map(|(_, (_, _, targets))| targets.clone())).len();
     for (text, of) in by_key(said) {
-        let counts = distinct(of.iter().map(|(count, _)| *count));
+        let counts = distinct(of.iter().map(|(count, ..)| *count));
         let names: Vec<String> = counts.iter().map(u32::to_string).collect();
-        let plural = if counts.iter().all(|&count| count == 1) { "stream" } else { "streams" };
-        let targets = distinct(of.into_iter().map(|(_, targets)| targets));
+        let noun = of.first().map_or("stream", |(_, noun, _)| noun);
+        let ending = if counts.iter().all(|&count| count == 1) { "" } else { "s" };
+        let targets = distinct(of.into_iter().map(|(_, _, targets)| targets));
         let on = if targets.len() == sets { String::new() } else { format!(" on {}", named(&targets)) };
-        sentences.push(format!("With {} {plural}{on}, {text}", list(&names)));
+        sentences.push(format!("With {} {noun}{ending}{on}, {text}", list(&names)));
     }
     (sentences, distinct(no_ratio))
 }

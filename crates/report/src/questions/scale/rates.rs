@@ -1,6 +1,6 @@
 //! The rates of all streams together and of each, by block size, and what more of them gain. It judges nothing.
 
-use super::streams;
+use super::counted;
 use crate::figures::{MISSING, Unit, or_missing, significant};
 use crate::page::Page;
 use rdsk_analysis::scale::{Grid, Line, Point};
@@ -26,7 +26,7 @@ pub(super) fn draw(page: &mut Page, grid: &Grid<'_>, counts: &[u32], summary: Su
     if has_alone {
         heads.push("alone, sum".into());
     }
-    heads.extend(counts.iter().map(|&count| streams(count)));
+    heads.extend(counts.iter().map(|&count| counted(count, grid)));
     if has_summary {
         heads.push("speed-up".into());
         heads.extend(is_uneven.then(|| "evenness".to_owned()));

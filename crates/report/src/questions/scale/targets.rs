@@ -1,6 +1,6 @@
 //! What each of several targets gave and how busy it was, by itself and together with the others. It judges nothing.
 
-use super::{TARGETS, streams};
+use super::{TARGETS, counted};
 use crate::figures::{Unit, or_missing};
 use crate::page::Page;
 use crate::table::end_of;
@@ -32,7 +32,7 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, grid: &Grid<'_>) {
             shares: point.targets.iter().collect(),
         })
         .collect();
-    draw_shares(page, analysis, &streams(most), &together);
+    draw_shares(page, analysis, &counted(most, grid), &together);
 }
 
 /// What each target gave with blocks of one size.
