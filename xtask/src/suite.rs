@@ -69,7 +69,17 @@ const STEPS: &[(&str, When, &[&[&str]], u64)] = &[
         When::InCi,
         &[
             &["clippy", "--workspace", "--all-targets", "--features", ALL_WITH_MPI, "--", "-D", "warnings"],
-            &["test", "--workspace", "--features", TASKS_WITH_MPI, "--test", "it", "ranks::"],
+            &[
+                "test",
+                "--workspace",
+                "--features",
+                TASKS_WITH_MPI,
+                "--bin",
+                "rdsk",
+                "--test",
+                "it",
+                "ranks::",
+            ],
         ],
         600,
     ),

@@ -178,9 +178,10 @@ pub(super) fn check_sizes(least: Option<u64>, most: Option<u64>) -> Result<(), P
 /// write to the same part.
 fn take_part(request: &mut Request, size_bytes: u64, rank: u32, ranks: u32) -> Result<(), Problem> {
     let options = &mut request.options;
-    let room_bytes = size_bytes.saturating_sub(options.offset_bytes);
+    let first_bytes = options.offset_bytes.next_multiple_of(GRAIN_BYTES);
+    let room_bytes = size_bytes.saturating_sub(first_bytes);
     let part_bytes = room_bytes / u64::from(ranks) / GRAIN_BYTES * GRAIN_BYTES;
-    let begin_bytes = options.offset_bytes.next_multiple_of(GRAIN_BYTES) + u64::from(rank) * part_bytes;
+    let begin_bytes = first_bytes + u64::from(rank) * part_bytes;
     if part_bytes == 0 || begin_bytes + part_bytes > size_bytes {
         let what = format!("a file of {}, which has no part of 1 MiB for each of {ranks}", Bytes(size_bytes));
         return Err(refused(&what, "name a larger file"));
