@@ -36,6 +36,13 @@ struct Probes {
     after: Vec<Seen>,
 }
 
+impl Drop for Bench {
+    /// A loop device keeps its settings for the next one who uses it.
+    fn drop(&mut self) {
+        let _ = std::fs::write(format!("/sys/block/{}/queue/nomerges", self.device.name()), "0");
+    }
+}
+
 impl Bench {
     /// A disk of its own, which takes no more memory than what is written to it.
     pub(super) fn new(rdsk: &Path) -> Result<Self> {
