@@ -81,7 +81,7 @@ const STEPS: &[(&str, When, &[&[&str]], u64)] = &[
                 "ranks::",
             ],
         ],
-        600,
+        1800,
     ),
     ("doc", When::InCi, &[&["doc", "--no-deps", "--workspace", "--features", ALL_CODE]], 900),
 ];
