@@ -31,7 +31,7 @@ fn load(jobs: Vec<LoadJob>, span_bytes: u64, engine: EngineKind) -> Workload {
 }
 
 fn requests(bytes: u64, offsets: OffsetRule) -> Option<Requests> {
-    Some(Requests { blocks: vec![BlockShare::fixed(bytes)], offsets, align_bytes: None })
+    Some(Requests::new(vec![BlockShare::fixed(bytes)], offsets))
 }
 
 /// A mix at depth 8 beside a log that flushes each append: all that was asked is in the accounts of one job or the other.

@@ -116,11 +116,7 @@ impl LoadJob {
     pub fn random_reads(name: impl Into<String>, span_bytes: u64) -> Self {
         Self {
             name: name.into(),
-            reads: Some(Requests {
-                blocks: vec![BlockShare::fixed(4096)],
-                offsets: OffsetRule::Uniform,
-                align_bytes: None,
-            }),
+            reads: Some(Requests::new(vec![BlockShare::fixed(4096)], OffsetRule::Uniform)),
             writes: None,
             trims: None,
             read_percent: 100,
@@ -301,7 +297,7 @@ mod tests {
     use crate::requests::Zone;
 
     fn writes(blocks: Vec<BlockShare>, offsets: OffsetRule) -> LoadJob {
-        let writes = Some(Requests { blocks, offsets, align_bytes: None });
+        let writes = Some(Requests::new(blocks, offsets));
         LoadJob { reads: None, writes, read_percent: 0, ..LoadJob::random_reads("log", 1 << 20) }
     }
 

@@ -78,9 +78,9 @@ pub struct RankRun {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AtOnce {
-    /// So many hosts, each with all of its ranks.
+    /// This number of hosts, each with all of its ranks.
     Hosts(u32),
-    /// So many ranks of one host.
+    /// This number of ranks, all on one host.
     Ranks(u32),
 }
 

@@ -64,8 +64,8 @@ pub enum OffsetRule {
         /// The parts, in their order on the span.
         zones: Vec<Zone>,
     },
-    /// As [`OffsetRule::Sequential`], with so many bytes left out between two requests; where the number is negative, backwards: each request
-    /// begins so many bytes before the end of the last one, and before the start of the span so many before its end.
+    /// As [`OffsetRule::Sequential`], with `skip_bytes` left out between two requests. A negative number goes backwards: each request begins
+    /// that far before the end of the last one, and from the start of the span on that far before its end.
     Skips {
         /// From the end of a request to the start of the next.
         skip_bytes: i64,
@@ -86,6 +86,11 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// Requests of these sizes at offsets by this rule, where random ones are multiples of the smallest size.
+    pub const fn new(blocks: Vec<BlockShare>, offsets: OffsetRule) -> Self {
+        Self { blocks, offsets, align_bytes: None }
+    }
+
     /// What random offsets are multiples of.
     pub fn step_bytes(&self) -> u64 {
         self.align_bytes.unwrap_or_else(|| self.min_bytes())

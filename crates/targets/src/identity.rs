@@ -42,17 +42,17 @@ fn classify_names(node: &Node, inventory: &Inventory<'_>, lsblk: Option<&Lsblk>,
     let disk = inventory.machine.tree.whole(node);
     let hardware_words = own::of_node(disk, inventory, lsblk);
     let is_shared = |word: &Identity| !shared::devices_sharing(disk, word, inventory).is_empty();
-    let is_disk_shared = hardware_words.iter().any(|word| is_hardware(word.kind) && is_shared(word));
+    let is_disk_shared = hardware_words.iter().any(|word| word.kind.is_of_hardware() && is_shared(word));
     let (mut good, mut junk) = (Vec::new(), Vec::new());
-    for word in hardware_words.iter().filter(|word| is_hardware(word.kind)) {
+    for word in hardware_words.iter().filter(|word| word.kind.is_of_hardware()) {
         let list = if rejection_reason(disk, word, inventory).is_none() { &mut good } else { &mut junk };
-        list.push(shared::key(&word.text));
+        list.push(types::key(&word.text));
     }
     for identity in own::of_node(node, inventory, lsblk) {
         let why = rejection_reason(node, &identity, inventory).or_else(|| {
             // udev builds these names from serial number and World Wide Name, and points the link at one of the
             // devices that share them; a name of the content of a LUN leads to one of its paths in the same way.
-            let key = shared::key(&identity.text);
+            let key = identity.key();
             let rests_on =
                 |words: &[String]| words.iter().any(|word| !word.is_empty() && key.contains(word.as_str()));
             let is_link = identity.kind == IdentityKind::ById;
@@ -66,20 +66,11 @@ fn classify_names(node: &Node, inventory: &Inventory<'_>, lsblk: Option<&Lsblk>,
     }
 }
 
-fn is_hardware(kind: IdentityKind) -> bool {
-    matches!(
-        kind,
-        IdentityKind::Serial
-            | IdentityKind::Wwn
-            | IdentityKind::NamespaceUuid
-            | IdentityKind::NamespaceNguid
-            | IdentityKind::NamespaceEui
-    )
-}
-
 /// Why a name of `node` does not distinguish it from other devices; `None` if it does.
 fn rejection_reason(node: &Node, identity: &Identity, inventory: &Inventory<'_>) -> Option<String> {
-    if is_hardware(identity.kind) && !(is_distinctive(&identity.text) && has_serial_inside(&identity.text)) {
+    if identity.kind.is_of_hardware()
+        && !(is_distinctive(&identity.text) && has_serial_inside(&identity.text))
+    {
         return Some("many devices report the same".to_owned());
     }
     if is_kernel_name(inventory.machine, &identity.text) {
@@ -106,7 +97,7 @@ fn rejection_reason(node: &Node, identity: &Identity, inventory: &Inventory<'_>)
 /// nothing. A short one is accepted as long as it is not just digits in sequence.
 fn is_distinctive(word: &str) -> bool {
     const MIN_LETTERS: usize = 3;
-    let letters = shared::key(word);
+    let letters = types::key(word);
     let is_one_letter = letters.bytes().all(|letter| letters.bytes().next() == Some(letter));
     let is_counting = |row: &str| row.starts_with(letters.as_str());
     letters.len() >= MIN_LETTERS

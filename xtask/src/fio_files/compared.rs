@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn job(offsets: OffsetRule) -> LoadJob {
-        let reads = Some(Requests { blocks: vec![BlockShare::fixed(4096)], offsets, align_bytes: None });
+        let reads = Some(Requests::new(vec![BlockShare::fixed(4096)], offsets));
         LoadJob { reads, ..LoadJob::random_reads("r", 1 << 30) }
     }
 
@@ -333,11 +333,7 @@ mod tests {
     #[test]
     fn requests_that_the_kernel_cut_are_put_together() {
         let large = LoadJob {
-            reads: Some(Requests {
-                blocks: vec![BlockShare::fixed(1 << 20)],
-                offsets: OffsetRule::Sequential,
-                align_bytes: None,
-            }),
+            reads: Some(Requests::new(vec![BlockShare::fixed(1 << 20)], OffsetRule::Sequential)),
             ..job(OffsetRule::Sequential)
         };
         let cut = |bytes: u64| {

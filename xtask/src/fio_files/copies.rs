@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn what_is_drawn_gets_as_many_requests_as_show_it() {
-        let reads = |blocks| Requests { blocks, offsets: OffsetRule::Uniform, align_bytes: None };
+        let reads = |blocks| Requests::new(blocks, OffsetRule::Uniform);
         let plain = LoadJob::random_reads("r", 1 << 30);
         assert_eq!(Scale::of(std::slice::from_ref(&plain)), Scale::PLAIN);
         let mix = LoadJob { writes: plain.reads.clone(), read_percent: 50, ..plain.clone() };

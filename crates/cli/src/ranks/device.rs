@@ -6,7 +6,7 @@ use super::share::{refused, unused};
 use rdsk_experiment::Request;
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_ranks::{Ranks, RanksError, agree, broadcast, from_all};
-use rdsk_targets::{DeviceHold, Examined, IdentityKind, Sharing};
+use rdsk_targets::{DeviceHold, Examined, Sharing};
 use rdsk_units::{Bytes, printable};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -15,34 +15,14 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Seen {
     size_bytes: u64,
-    /// Kind and text, letters and digits alone, of each name that belongs to a device and not to a host.
+    /// Kind and key of each identity that belongs to the device and not to a host.
     names: Vec<(String, String)>,
-}
-
-/// Whether a name of this kind is the same wherever the device is seen. Another host may give the others to another device: `mpatha`,
-/// `vg0/data`.
-const fn is_of_device(kind: IdentityKind) -> bool {
-    matches!(
-        kind,
-        IdentityKind::Serial
-            | IdentityKind::Wwn
-            | IdentityKind::NamespaceUuid
-            | IdentityKind::NamespaceNguid
-            | IdentityKind::NamespaceEui
-            | IdentityKind::MapperUuid
-            | IdentityKind::ArrayUuid
-            | IdentityKind::PartitionUuid
-            | IdentityKind::BcacheUuid
-            | IdentityKind::RbdImage
-            | IdentityKind::BackingFile
-    )
 }
 
 impl Seen {
     fn of(examined: &Examined) -> Self {
-        let key = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
-        let names = examined.identities.iter().filter(|identity| is_of_device(identity.kind));
-        let names = names.map(|name| (name.kind.noun().to_owned(), key(&name.text.to_ascii_lowercase())));
+        let names = examined.identities.iter().filter(|identity| identity.kind.is_of_device());
+        let names = names.map(|identity| (identity.kind.noun().to_owned(), identity.key()));
         Self { size_bytes: examined.target.size_bytes, names: names.collect() }
     }
 
@@ -129,6 +109,7 @@ fn other_device(examined: &Examined, why: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_targets::IdentityKind;
 
     fn seen(size_bytes: u64, names: &[(&str, &str)]) -> Seen {
         let names = names.iter().map(|(kind, text)| ((*kind).to_owned(), (*text).to_owned())).collect();
@@ -162,6 +143,6 @@ mod tests {
             assert!(said.contains(why), "{other:?}: {said}");
         }
         // Names that a host gives, as multipath's, say nothing.
-        assert!(!is_of_device(IdentityKind::MapperName) && !is_of_device(IdentityKind::Volume));
+        assert!(!IdentityKind::MapperName.is_of_device() && !IdentityKind::Volume.is_of_device());
     }
 }

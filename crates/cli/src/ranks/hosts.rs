@@ -9,7 +9,7 @@ use rdsk_ranks::{Ranks, RanksError, broadcast, from_all};
 pub(super) struct Hosts(Vec<String>);
 
 impl Hosts {
-    /// So many ranks as if all were on one.
+    /// All ranks as if they were on one host.
     pub(super) fn single(ranks: u32) -> Self {
         Self((0..ranks).map(|_| String::new()).collect())
     }

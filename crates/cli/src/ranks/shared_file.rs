@@ -23,11 +23,11 @@ pub(crate) const GUARD: &str = "remove-after";
 
 /// Waits for the end of the process at the other end of standard input, and removes the file that it has laid out.
 pub(crate) fn guard() {
-    // There is nobody left to tell, and the next run there finds the file.
+    // Where that fails, the file stays: no output is left to say so.
     let _ = rdsk_targets::remove_after(std::io::stdin().lock());
 }
 
-/// A process that waits for the end of this one. Dropped, it is told that there is nothing to remove.
+/// A process that waits for the end of this one. Dropped, it ends: the file is gone by then.
 pub(super) struct Guard(Child);
 
 impl Guard {
@@ -60,6 +60,11 @@ impl Drop for Guard {
     }
 }
 
+/// No file is laid out without its guard.
+fn no_guard() -> Problem {
+    cannot_start("reach the process that removes the file", &ErrorKind::BrokenPipe.into())
+}
+
 /// A file that rank 0 has laid out, removed when dropped.
 pub(super) struct LaidOut {
     // Removed before its guard learns of the end.
@@ -74,10 +79,9 @@ impl LaidOut {
         (roots, mut guard): (&Roots, Guard),
         watch: &mut dyn FnMut(TestFileProgress),
     ) -> Result<Self, Problem> {
-        let nobody =
-            || cannot_start("reach the process that removes the file", &ErrorKind::BrokenPipe.into());
-        let told = guard.0.stdin.as_mut().ok_or_else(nobody)?;
-        let file = SharedFile::lay_out(path, options, roots, told, watch).map_err(|error| error.problem())?;
+        let stdin = guard.0.stdin.as_mut().ok_or_else(no_guard)?;
+        let file =
+            SharedFile::lay_out(path, options, roots, stdin, watch).map_err(|error| error.problem())?;
         Ok(Self { file, _guard: guard })
     }
 
@@ -114,9 +118,7 @@ pub(super) fn lay_out(
         stop: request.stop.clone(),
     };
     let laid_out = (ranks.rank() == 0).then(|| {
-        let nobody =
-            || cannot_start("reach the process that removes the file", &ErrorKind::BrokenPipe.into());
-        let guard = guard.ok_or_else(nobody)?;
+        let guard = guard.ok_or_else(no_guard)?;
         let laid_out = LaidOut::new(path, &options, (&request.roots, guard), &mut |made| {
             let (done_bytes, total_bytes, bytes_per_s) =
                 (made.done_bytes, made.total_bytes, made.bytes_per_s);

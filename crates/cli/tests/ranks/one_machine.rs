@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// So many ranks of this machine.
+/// mpirun with this number of ranks, all on this machine.
 fn mpirun(ranks: u32) -> Command {
     mpirun_through(ranks, &[])
 }
 
-/// The same, each started by these words.
+/// The same; `words` start each rank.
 fn mpirun_through(ranks: u32, words: &[&str]) -> Command {
     let mut command = Command::new("mpirun");
     command

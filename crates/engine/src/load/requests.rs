@@ -303,7 +303,7 @@ impl Sizes {
         Self { least, shares: blocks.iter().map(share).collect() }
     }
 
-    /// A size that has room in so many bytes.
+    /// A size that has room in these bytes.
     fn next(&self, room_bytes: u64, random: &mut WyRand) -> u64 {
         let mut draws = (0..DRAWS).map(|_| self.draw(random));
         draws.find(|bytes| *bytes <= room_bytes).unwrap_or(self.least)
@@ -387,8 +387,7 @@ mod tests {
     use super::*;
 
     fn job() -> LoadJob {
-        let requests =
-            |bytes, offsets| Requests { blocks: vec![BlockShare::fixed(bytes)], offsets, align_bytes: None };
+        let requests = |bytes, offsets| Requests::new(vec![BlockShare::fixed(bytes)], offsets);
         LoadJob {
             reads: Some(requests(4096, OffsetRule::Uniform)),
             writes: Some(requests(8192, OffsetRule::Sequential)),
@@ -429,8 +428,7 @@ mod tests {
 
     #[test]
     fn reads_and_writes_share_an_order_in_which_each_place_comes_once() {
-        let once =
-            Requests { blocks: vec![BlockShare::fixed(4096)], offsets: OffsetRule::Once, align_bytes: None };
+        let once = Requests::new(vec![BlockShare::fixed(4096)], OffsetRule::Once);
         let job = LoadJob { reads: Some(once.clone()), writes: Some(once), ..job() };
         let requests = some(&job, 0, 256);
         let reads = requests.iter().filter(|request| request.op == Op::Read).count();
@@ -446,7 +444,7 @@ mod tests {
             BlockShare { weight: 10.0, ..BlockShare::fixed(4096) },
             BlockShare { min_bytes: 8192, max_bytes: 32_768, weight: 30.0 },
         ];
-        let reads = Some(Requests { blocks, offsets: OffsetRule::Uniform, align_bytes: None });
+        let reads = Some(Requests::new(blocks, OffsetRule::Uniform));
         let requests = some(&LoadJob { reads, writes: None, ..job() }, 0, 40_000);
         let count = |bytes| requests.iter().filter(|request| request.bytes == bytes).count();
         // A quarter each of the four sizes: standard deviation 87.
@@ -461,7 +459,7 @@ mod tests {
     #[test]
     fn each_place_of_the_span_is_met_by_sizes_that_have_room_there() {
         let blocks = vec![BlockShare { min_bytes: 4096, max_bytes: 65_536, weight: 1.0 }];
-        let reads = Some(Requests { blocks, offsets: OffsetRule::Uniform, align_bytes: None });
+        let reads = Some(Requests::new(blocks, OffsetRule::Uniform));
         let requests = some(&LoadJob { reads, writes: None, span_bytes: 128 << 10, ..job() }, 0, 32_000);
         let mut met = [0; 32];
         for request in &requests {
@@ -489,7 +487,7 @@ mod tests {
     fn sequences_leave_out_what_was_asked() {
         let offsets = |skip_bytes, count| {
             let offsets = OffsetRule::Skips { skip_bytes };
-            let reads = Some(Requests { blocks: vec![BlockShare::fixed(4096)], offsets, align_bytes: None });
+            let reads = Some(Requests::new(vec![BlockShare::fixed(4096)], offsets));
             let job = LoadJob {
                 reads,
                 writes: None,
@@ -510,11 +508,7 @@ mod tests {
     fn a_log_ends_with_its_space_and_a_limit_with_its_bytes() {
         let log = LoadJob {
             reads: None,
-            writes: Some(Requests {
-                blocks: vec![BlockShare::fixed(2300)],
-                offsets: OffsetRule::Sequential,
-                align_bytes: None,
-            }),
+            writes: Some(Requests::new(vec![BlockShare::fixed(2300)], OffsetRule::Sequential)),
             fresh_space: true,
             span_bytes: 23_500,
             offset_bytes: 0,

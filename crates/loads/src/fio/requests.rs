@@ -49,7 +49,7 @@ impl Kinds {
         };
         let aligned = if order == Order::Random { alignments(reader) } else { [None; 3] };
         let requests = |is_there: bool, blocks, align_bytes: Option<u64>| {
-            let plain = Requests { blocks, offsets: rule.clone(), align_bytes: None };
+            let plain = Requests::new(blocks, rule.clone());
             let align_bytes = align_bytes.filter(|bytes| *bytes != plain.min_bytes());
             is_there.then_some(Requests { align_bytes, ..plain })
         };

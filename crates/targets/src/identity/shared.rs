@@ -2,7 +2,7 @@
 
 use super::inventory::Inventory;
 use super::own;
-use super::types::{Identity, IdentityKind};
+use super::types::{Identity, IdentityKind, key};
 use crate::machine::Node;
 use crate::machine::disk_names;
 use rdsk_sys::files::read_text;
@@ -17,15 +17,15 @@ pub(super) fn devices_sharing(node: &Node, identity: &Identity, inventory: &Inve
     };
     let holds: Box<dyn Fn(&Node) -> bool> = match identity.kind {
         IdentityKind::Serial => {
-            let key = key(&identity.text);
-            Box::new(move |other| serials(other, inventory).iter().any(|serial| self::key(serial) == key))
+            let wanted = identity.key();
+            Box::new(move |other| serials(other, inventory).iter().any(|serial| key(serial) == wanted))
         }
         IdentityKind::Wwn
         | IdentityKind::NamespaceUuid
         | IdentityKind::NamespaceEui
         | IdentityKind::NamespaceNguid => {
-            let key = key(&identity.text);
-            Box::new(move |other| wide_names(other, inventory).iter().any(|name| self::key(name) == key))
+            let wanted = identity.key();
+            Box::new(move |other| wide_names(other, inventory).iter().any(|name| key(name) == wanted))
         }
         IdentityKind::ArrayUuid | IdentityKind::ArrayName => {
             Box::new(|other| own::of_array(other, inventory).contains(identity))
@@ -71,13 +71,6 @@ fn wide_names(node: &Node, inventory: &Inventory<'_>) -> Vec<String> {
     let files = ["uuid", "nguid", "eui"];
     let namespace = files.iter().filter_map(|file| read_text(&node.directory.join(file)));
     disk_names::wwns(node).into_iter().chain(told).chain(namespace).collect()
-}
-
-/// What is compared: letters and digits without the prefix of the kind; sysfs and udev write the same name differently.
-pub(super) fn key(text: &str) -> String {
-    let text = text.trim().to_ascii_lowercase();
-    let bare = ["naa.", "eui.", "uuid.", "t10.", "0x"].iter().find_map(|prefix| text.strip_prefix(prefix));
-    bare.unwrap_or(&text).chars().filter(char::is_ascii_alphanumeric).collect()
 }
 
 #[cfg(test)]

@@ -51,6 +51,29 @@ pub enum IdentityKind {
 }
 
 impl IdentityKind {
+    /// Whether the hardware itself has it.
+    pub(crate) const fn is_of_hardware(self) -> bool {
+        matches!(
+            self,
+            Self::Serial | Self::Wwn | Self::NamespaceUuid | Self::NamespaceNguid | Self::NamespaceEui
+        )
+    }
+
+    /// Whether it belongs to the device, so that another host that has the same device sees the same; a host may give the others to any
+    /// device: `mpatha`, `vg0/data`.
+    pub const fn is_of_device(self) -> bool {
+        self.is_of_hardware()
+            || matches!(
+                self,
+                Self::MapperUuid
+                    | Self::ArrayUuid
+                    | Self::PartitionUuid
+                    | Self::BcacheUuid
+                    | Self::RbdImage
+                    | Self::BackingFile
+            )
+    }
+
     /// The kind as a noun, for messages.
     pub const fn noun(self) -> &'static str {
         match self {
@@ -102,7 +125,19 @@ pub(crate) struct Names {
     pub(crate) no_identities: Vec<NoIdentity>,
 }
 
+/// What is compared: letters and digits without the prefix of the kind; sysfs and udev write the same name differently.
+pub(super) fn key(text: &str) -> String {
+    let text = text.trim().to_ascii_lowercase();
+    let bare = ["naa.", "eui.", "uuid.", "t10.", "0x"].iter().find_map(|prefix| text.strip_prefix(prefix));
+    bare.unwrap_or(&text).chars().filter(char::is_ascii_alphanumeric).collect()
+}
+
 impl Identity {
+    /// What of it is compared.
+    pub fn key(&self) -> String {
+        key(&self.text)
+    }
+
     /// Whether the user's word is this identity: exactly, except that UUIDs of arrays, partitions and bcache may be in
     /// capitals, and those of arrays in the formats of sysfs and of mdadm. It may be preceded by the directory under
     /// `/dev`.
