@@ -3,6 +3,7 @@
 
 mod side_by_side;
 mod test_programs;
+mod unchanged;
 
 pub(crate) use test_programs::BUILT;
 
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use unchanged::Passed;
 
 /// How to treat a skip because of something that could have been installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,14 @@ impl Strictness {
             _ => Self::MaySkip,
         }
     }
+}
+
+/// Which test programs are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    All,
+    /// Those that are not what they were when they passed last.
+    Changed,
 }
 
 /// When a step is run of which the arguments say nothing.
@@ -110,7 +120,8 @@ struct Done {
 /// # Errors
 /// When a step could not be started, or the arguments name no step.
 pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> anyhow::Result<ExitCode> {
-    let chosen = chosen(arguments, strictness)?;
+    let (arguments, scope) = scope(arguments, strictness);
+    let chosen = chosen(&arguments, strictness)?;
     let interrupted = step::interruption()?;
     let mut tested: Option<Tested> = None;
     let mut done: Vec<Done> = Vec::new();
@@ -126,7 +137,7 @@ pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> 
             "test" if done.iter().any(|step| step.name == "build" && step.failure.is_some()) => {
                 Some("not run, because the build failed".to_owned())
             }
-            "test" => match tests(root, limit, &interrupted, strictness) {
+            "test" => match tests(root, limit, &interrupted, (strictness, scope)) {
                 Ok(totals) => tested.insert(totals).trouble.clone(),
                 Err(error) => Some(format!("{error:#}")),
             },
@@ -200,6 +211,11 @@ fn summary(done: &[Done], tested: &Tested, strictness: Strictness) -> ExitCode {
     if counts.ignored > 0 {
         println!("marked #[ignore], so run by a campaign, by other tests or by hand: {}", counts.ignored);
     }
+    if let (programs @ 1.., tests) = tested.unchanged {
+        println!(
+            "not run again, since they passed as they are: {tests} tests of {programs} programs (--all runs them)"
+        );
+    }
     let failed: Vec<&str> = done.iter().filter(|step| step.failure.is_some()).map(|step| step.name).collect();
     if !failed.is_empty() {
         println!("failed steps: {}", failed.join(", "));
@@ -221,6 +237,8 @@ struct Tested {
     trouble: Option<String>,
     /// The programs that took longest, the longest first.
     slowest: Vec<(String, Duration)>,
+    /// Programs that were left out since they passed as they are, and their tests.
+    unchanged: (usize, u64),
 }
 
 /// Builds the tests where that is necessary, and runs them side by side, all within `limit`.
@@ -231,10 +249,13 @@ fn tests(
     root: &Path,
     limit: Duration,
     interrupted: &AtomicBool,
-    strictness: Strictness,
+    (strictness, scope): (Strictness, Scope),
 ) -> anyhow::Result<Tested> {
     let deadline = Instant::now() + limit;
     let programs = test_programs::build(root, limit, interrupted)?;
+    let mut passed = Passed::load(root, &programs, &tools::state())?;
+    let (unchanged, programs): (Vec<_>, Vec<_>) =
+        programs.into_iter().partition(|program| scope == Scope::Changed && passed.tests(program).is_some());
     let skips_path = fresh_skips_file(root)?;
     // No cargo starts them, so what .cargo/config.toml says is said here, too.
     let mut variables =
@@ -246,7 +267,12 @@ fn tests(
         println!("── {}: {:.1} s", ended.name, ended.took.as_secs_f64());
         lines.iter().for_each(|line| println!("{line}"));
     });
-    Ok(sum_up(&ended, read_lines(&skips_path)))
+    for program in &ended {
+        passed.note(&program.name, program.failure.is_none().then_some(program.counts.passed));
+    }
+    passed.store()?;
+    let tests = unchanged.iter().filter_map(|program| passed.tests(program)).sum();
+    Ok(Tested { unchanged: (unchanged.len(), tests), ..sum_up(&ended, read_lines(&skips_path)) })
 }
 
 fn sum_up(ended: &[Ended], skips: Vec<String>) -> Tested {
@@ -279,11 +305,18 @@ fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyhow::Result<O
         .then(|| format!("{} programs are missing", lacking.len())))
 }
 
+/// What is tested, and the arguments without the word that says it. Where everything must run, it does.
+fn scope(arguments: &[String], strictness: Strictness) -> (Vec<String>, Scope) {
+    let others: Vec<String> = arguments.iter().filter(|word| *word != "--all").cloned().collect();
+    let is_all = others.len() < arguments.len() || strictness == Strictness::InstallableMustRun;
+    (others, if is_all { Scope::All } else { Scope::Changed })
+}
+
 fn chosen(arguments: &[String], strictness: Strictness) -> anyhow::Result<Vec<&'static str>> {
     let (words, options) = options::parse(arguments, &["--only"])?;
     anyhow::ensure!(
         words.is_empty(),
-        "unknown argument \"{}\"; known is --only STEP[,STEP]",
+        "unknown argument \"{}\"; known are --only STEP[,STEP] and --all",
         words.join(" ")
     );
     let mut chosen = Vec::new();
@@ -377,6 +410,16 @@ mod tests {
         for bad in [&["--only"][..], &["--only", "nothing"], &["fmt"], &["--only", ""]] {
             assert!(only(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_passed_is_run_again_when_asked_for_and_on_the_build_server() {
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let scope = |given: &[&str], strictness| scope(&words(given), strictness);
+        let fmt = words(&["--only", "fmt"]);
+        assert_eq!(scope(&["--only", "fmt"], Strictness::MaySkip), (fmt.clone(), Scope::Changed));
+        assert_eq!(scope(&["--all", "--only", "fmt"], Strictness::MaySkip), (fmt, Scope::All));
+        assert_eq!(scope(&[], Strictness::InstallableMustRun), (Vec::new(), Scope::All));
     }
 
     #[test]

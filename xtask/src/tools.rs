@@ -109,6 +109,12 @@ pub(crate) fn must_have() -> String {
     std::iter::once("root".to_owned()).chain(guest).chain(tools).collect::<Vec<_>>().join(",")
 }
 
+/// What tests find on this machine, as a text that changes with it: the user, and what is missing.
+pub(crate) fn state() -> String {
+    let missing: Vec<&str> = missing(&search_path()).into_iter().map(|(tool, _)| tool).collect();
+    format!("user {}, without {}", rustix::process::geteuid().as_raw(), missing.join(" "))
+}
+
 /// Installs the packages; the package lists are fetched only when the first attempt fails. Returns why something may
 /// still be missing.
 fn apt_install(packages: &BTreeSet<&str>, interrupted: &AtomicBool) -> anyhow::Result<String> {

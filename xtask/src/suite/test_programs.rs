@@ -14,6 +14,9 @@ use std::time::Duration;
 /// The variable that names the program `rdsk` which was built beside the tests.
 pub(crate) const BUILT: &str = "RDSK_PROGRAM";
 
+/// What the names of variables begin with that name a package's own programs.
+const BINARY: &str = "CARGO_BIN_EXE_";
+
 /// What the name of a program ends with that has the integration tests of a crate, each file as a module.
 const MERGED: &str = " --test it";
 
@@ -41,6 +44,17 @@ impl TestProgram {
         command
     }
 
+    /// The files that its tests run: its own, and the programs of its package.
+    pub(crate) fn built_files(&self) -> impl Iterator<Item = &Path> {
+        let binaries = self.variables.iter().filter(|(name, _)| name.starts_with(BINARY));
+        std::iter::once(self.program.as_path()).chain(binaries.map(|(_, path)| path.as_path()))
+    }
+
+    /// Whether cargo runs these tests itself.
+    pub(crate) fn is_cargo(&self) -> bool {
+        self.program == Path::new(&cargo_program())
+    }
+
     /// A part for each file, so that the longest begin first and no lane waits for one process with most of the tests.
     ///
     /// # Errors
@@ -64,6 +78,12 @@ impl TestProgram {
             ..self.clone()
         };
         Ok(files.into_iter().map(part).collect())
+    }
+
+    /// A program that lies there, for tests.
+    #[cfg(test)]
+    pub(crate) fn built(name: &str, program: &Path) -> Self {
+        Self { program: program.to_owned(), arguments: Vec::new(), ..Self::script(name, "") }
     }
 
     /// A program that runs a shell's script, for tests.
@@ -137,7 +157,7 @@ fn program(test: &Value, others: &[&Value]) -> Result<TestProgram> {
         ("CARGO_MANIFEST_PATH".to_owned(), manifest),
     ];
     for binary in others.iter().filter(|other| other["package_id"] == test["package_id"]) {
-        let name = format!("CARGO_BIN_EXE_{}", text(&binary["target"]["name"])?);
+        let name = format!("{BINARY}{}", text(&binary["target"]["name"])?);
         variables.push((name, text(&binary["executable"])?.into()));
     }
     if let Some(rdsk) = others.iter().find(|artifact| artifact["target"]["name"] == "rdsk") {
