@@ -26,10 +26,11 @@ const GUEST: [&str; 2] = [" --test guest", " --test it guest::"];
 /// late and takes long leaves the other lanes empty in the end.
 const LONGEST_FIRST: &[&str] = &[
     "rdsk --test guest",
-    "xtask --bin xtask",
+    "xtask --bin xtask docs::",
     "rdsk --test it page::",
     "rdsk-targets --test it openers::",
     "rdsk --test it counts::",
+    "xtask --bin xtask calibrate::",
     "rdsk --test it sim::",
     "rdsk-targets --test it devices::",
     "rdsk --test it refusals::",

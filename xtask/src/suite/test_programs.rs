@@ -17,8 +17,9 @@ pub(crate) const BUILT: &str = "RDSK_PROGRAM";
 /// What the names of variables begin with that name a package's own programs.
 const BINARY: &str = "CARGO_BIN_EXE_";
 
-/// What the name of a program ends with that has the integration tests of a crate, each file as a module.
-const MERGED: &str = " --test it";
+/// What the name of a program ends with that has the integration tests of a crate, each file as a module, or the tests of these
+/// tasks: programs that take long.
+const MERGED: [&str; 2] = [" --test it", " --bin xtask"];
 
 /// One of the workspace's test programs, or a file of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl TestProgram {
     /// # Errors
     /// When the program does not list its tests.
     fn by_file(self) -> Result<Vec<Self>> {
-        if !self.name.ends_with(MERGED) {
+        if !MERGED.iter().any(|end| self.name.ends_with(end)) {
             return Ok(vec![self]);
         }
         let output = self.command().args(["--list", "--format", "terse"]).output();
