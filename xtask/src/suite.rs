@@ -253,7 +253,7 @@ fn tests(
 ) -> anyhow::Result<Tested> {
     let deadline = Instant::now() + limit;
     let programs = test_programs::build(root, limit, interrupted)?;
-    let mut passed = Passed::load(root, &programs, &tools::state())?;
+    let mut passed = Passed::load(root, &programs, &tools::state());
     let (unchanged, programs): (Vec<_>, Vec<_>) =
         programs.into_iter().partition(|program| scope == Scope::Changed && passed.tests(program).is_some());
     let skips_path = fresh_skips_file(root)?;

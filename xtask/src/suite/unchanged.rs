@@ -31,31 +31,15 @@ pub(crate) struct Passed {
 
 impl Passed {
     /// What the last runs in this build directory left. `machine` is whatever else a result depends on: the programs that are
-    /// missing, the rights of the user.
-    ///
-    /// # Errors
-    /// When git does not list the files, or a test program is missing.
-    pub(crate) fn load(root: &Path, programs: &[TestProgram], machine: &str) -> Result<Self> {
+    /// missing, the rights of the user. Where git does not list the files, in a copy without its history or another user's, nothing
+    /// counts as unchanged.
+    pub(crate) fn load(root: &Path, programs: &[TestProgram], machine: &str) -> Self {
         let path = root.join("target/passed-tests.json");
-        let (texts, sources) = files_of(root)?;
-        let mut start = DefaultHasher::new();
-        (fs::read_to_string(BOOT).unwrap_or_default(), machine, texts).hash(&mut start);
-        let mut now = BTreeMap::new();
-        // Tests in the documentation are run by cargo, of whatever it compiles then: always.
-        for program in programs.iter().filter(|program| !program.is_cargo()) {
-            let mut hasher = start.clone();
-            for built in program.built_files() {
-                state(built)?.hash(&mut hasher);
-            }
-            if program.name.starts_with(READS_SOURCES) && !program.name.ends_with(READS_NONE) {
-                sources.hash(&mut hasher);
-            }
-            now.insert(program.name.clone(), hasher.finish());
-        }
+        let now = stamps(root, programs, machine).unwrap_or_default();
         // Of a file that cannot be read, all is run again.
         let passed =
             fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        Ok(Self { path, passed, now })
+        Self { path, passed, now }
     }
 
     /// How many tests of this program passed on the same bytes, if all of them did.
@@ -79,6 +63,25 @@ impl Passed {
     pub(crate) fn store(&self) -> Result<()> {
         crate::write(&self.path, &serde_json::to_string(&self.passed)?)
     }
+}
+
+/// The programs' stamps. Tests in the documentation are run by cargo, of whatever it compiles then: always.
+fn stamps(root: &Path, programs: &[TestProgram], machine: &str) -> Result<BTreeMap<String, Stamp>> {
+    let (texts, sources) = files_of(root)?;
+    let mut start = DefaultHasher::new();
+    (fs::read_to_string(BOOT).unwrap_or_default(), machine, texts).hash(&mut start);
+    let mut stamps = BTreeMap::new();
+    for program in programs.iter().filter(|program| !program.is_cargo()) {
+        let mut hasher = start.clone();
+        for built in program.built_files() {
+            state(built)?.hash(&mut hasher);
+        }
+        if program.name.starts_with(READS_SOURCES) && !program.name.ends_with(READS_NONE) {
+            sources.hash(&mut hasher);
+        }
+        stamps.insert(program.name.clone(), hasher.finish());
+    }
+    Ok(stamps)
 }
 
 /// A file's length and time of change: cargo writes a program anew whenever what it consists of has changed.
@@ -132,7 +135,7 @@ mod tests {
     fn what_passed_is_left_out_until_something_changes() {
         let (scratch, program) = checkout();
         let programs = [program.clone()];
-        let load = |machine: &str| Passed::load(scratch.path(), &programs, machine).unwrap();
+        let load = |machine: &str| Passed::load(scratch.path(), &programs, machine);
         let mut first = load("");
         assert!(first.tests(&program).is_none());
         first.note("a --lib", Some(7));
@@ -163,7 +166,7 @@ mod tests {
         let (scratch, program) = checkout();
         let reader = TestProgram::built("xtask --bin xtask arch::", &scratch.path().join("program"));
         let programs = [program.clone(), reader.clone()];
-        let load = || Passed::load(scratch.path(), &programs, "").unwrap();
+        let load = || Passed::load(scratch.path(), &programs, "");
         let pass = || {
             let mut passed = load();
             programs.iter().for_each(|program| passed.note(&program.name, Some(7)));
@@ -177,6 +180,19 @@ mod tests {
         assert_eq!((load().tests(&program), load().tests(&reader)), (None, None));
         pass();
         fs::remove_file(scratch.path().join("fixture.json")).unwrap();
+        assert_eq!(load().tests(&program), None);
+    }
+
+    #[test]
+    fn without_git_nothing_is_left_out() {
+        let (scratch, program) = checkout();
+        let programs = [program.clone()];
+        let load = || Passed::load(scratch.path(), &programs, "");
+        let mut passed = load();
+        passed.note(&program.name, Some(7));
+        passed.store().unwrap();
+        assert_eq!(load().tests(&program), Some(7));
+        fs::remove_dir_all(scratch.path().join(".git")).unwrap();
         assert_eq!(load().tests(&program), None);
     }
 }
