@@ -38,9 +38,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [--only STEP[,STEP]] [--all]
-                              all checks that must pass; test programs that passed as they are wait for a change, or for --all; steps:
-                              tools, fmt, build, test, and
-                              with CI=true, or when named, bpf, schema, clippy, mpi, doc
+                              all checks that must pass, but test programs that are unchanged since they passed, unless --all is given;
+                              steps: tools, fmt, build, test, and with CI=true, or when named, bpf, schema, clippy, mpi, doc
   ci                          all of it, as the build server runs it: a skip of something installable fails
   arch                        the architecture checks alone (they are part of test, too)
   docs [--check]              fill rdsk's figures into the pages of docs/reports; with --check, report where they differ (part of test)

@@ -44,7 +44,7 @@ impl Strictness {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     All,
-    /// Those that are not what they were when they passed last.
+    /// Those that changed since they passed.
     Changed,
 }
 
@@ -213,7 +213,7 @@ fn summary(done: &[Done], tested: &Tested, strictness: Strictness) -> ExitCode {
     }
     if let (programs @ 1.., tests) = tested.unchanged {
         println!(
-            "not run again, since they passed as they are: {tests} tests of {programs} programs (--all runs them)"
+            "unchanged since they passed, so not run again: {tests} tests of {programs} programs (--all runs them)"
         );
     }
     let failed: Vec<&str> = done.iter().filter(|step| step.failure.is_some()).map(|step| step.name).collect();
@@ -237,7 +237,7 @@ struct Tested {
     trouble: Option<String>,
     /// The programs that took longest, the longest first.
     slowest: Vec<(String, Duration)>,
-    /// Programs that were left out since they passed as they are, and their tests.
+    /// Programs that were left out, unchanged since they passed, and their tests.
     unchanged: (usize, u64),
 }
 
@@ -316,7 +316,7 @@ fn chosen(arguments: &[String], strictness: Strictness) -> anyhow::Result<Vec<&'
     let (words, options) = options::parse(arguments, &["--only"])?;
     anyhow::ensure!(
         words.is_empty(),
-        "unknown argument \"{}\"; known are --only STEP[,STEP] and --all",
+        "unknown argument \"{}\"; there are --only STEP[,STEP] and --all",
         words.join(" ")
     );
     let mut chosen = Vec::new();

@@ -137,11 +137,11 @@ mod tests {
         let programs = [program.clone()];
         let load = |machine: &str| Passed::load(scratch.path(), &programs, machine);
         let mut first = load("");
-        assert!(first.tests(&program).is_none());
+        assert_eq!(first.tests(&program), None);
         first.note("a --lib", Some(7));
         first.store().unwrap();
-        assert!(load("").tests(&program) == Some(7));
-        assert!(load("no fio").tests(&program).is_none());
+        assert_eq!(load("").tests(&program), Some(7));
+        assert_eq!(load("no fio").tests(&program), None);
         let changes = |name: &str| {
             fs::write(scratch.path().join(name), format!("{name} changed")).unwrap();
             load("").tests(&program).is_none()
@@ -152,13 +152,13 @@ mod tests {
         let mut second = load("");
         second.note("a --lib", Some(7));
         second.store().unwrap();
-        assert!(load("").tests(&program) == Some(7));
+        assert_eq!(load("").tests(&program), Some(7));
         assert!(changes("program"));
         let mut third = load("");
         third.note("a --lib", Some(7));
         third.note("a --lib", None);
         third.store().unwrap();
-        assert!(load("").tests(&program).is_none());
+        assert_eq!(load("").tests(&program), None);
     }
 
     #[test]
