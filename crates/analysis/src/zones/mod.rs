@@ -17,7 +17,7 @@ use crate::contention::is_shared;
 use boundaries::{cuts, cuts_of_passes, factor, in_each_pass, zones_of};
 use positions::{Places, places};
 use rdsk_model::{CellRecord, Pattern, PointRun, Record};
-use rdsk_stats::{deviation_within, median};
+use rdsk_stats::{deviation_within, median, quantile_sorted};
 use std::cmp::Ordering;
 
 /// The part of the positions at either end that the outer and the inner rate are taken from.
@@ -32,6 +32,9 @@ pub const BOUNDARY_FALSE_ALARM: f64 = 0.01;
 pub const MIN_STEP: f64 = 0.01;
 /// Factor between the fastest and the slowest zone from which zones are worth a word.
 pub const MIN_FACTOR: f64 = 1.05;
+
+/// Positions from which on a tenth of them is worth a figure.
+pub const MIN_POSITIONS: usize = 20;
 
 /// What the passes of a cell say of steps of the rate along the positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +124,28 @@ impl Zones {
     /// Whether that factor is surely worth a word.
     pub fn differ(&self) -> bool {
         self.factor_range.is_some_and(|(low, _)| low >= MIN_FACTOR)
+    }
+
+    /// The rates that nine in ten positions lie between, in bytes per second: the 5th and the 95th percentile of their medians; of fewer
+    /// than [`MIN_POSITIONS`], the lowest and the highest.
+    pub fn usual_bytes_per_s(&self) -> Option<(f64, f64)> {
+        let outside = if self.positions.len() < MIN_POSITIONS { 0.0 } else { 0.05 };
+        let rate = |position: &Position| position.bytes_per_s(self.block_bytes);
+        let mut rates: Vec<f64> = self.positions.iter().map(rate).collect();
+        rates.sort_by(f64::total_cmp);
+        quantile_sorted(&rates, outside).zip(quantile_sorted(&rates, 1.0 - outside))
+    }
+
+    /// Whether every place is as fast as any other: both ends are, and positions differ by no more than is worth a word, or than the
+    /// scatter of their samples makes them. A median of n samples scatters by 1.25 / √n of a sample, and nine in ten lie within 1.64 of
+    /// that on either side; half as much again is left to chance. Of 4 passes that scatter by 10 %, a factor of 1.3 is none.
+    pub fn is_level(&self) -> bool {
+        let within = |low: f64, high: f64, factor: f64| high < factor * low;
+        let of_chance = self.scatter.unwrap_or(0.0) * 1.25 / (self.passes.max(1) as f64).sqrt();
+        let usual = MIN_FACTOR.max(1.0 + 1.5 * 2.0 * 1.64 * of_chance);
+        let ends = self.outer_bytes_per_s.zip(self.inner_bytes_per_s);
+        ends.is_none_or(|(outer, inner)| within(outer.min(inner), outer.max(inner), MIN_FACTOR))
+            && self.usual_bytes_per_s().is_none_or(|(low, high)| within(low, high, usual))
     }
 
     /// Whether what scatters does so from time to time, and not from I/O to I/O: larger blocks would not help.

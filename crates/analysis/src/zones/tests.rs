@@ -48,6 +48,27 @@ fn a_few_passes_have_the_scatter_of_many() {
     }
 }
 
+/// Two speeds that take turns: both ends may be the same, and the places are not.
+#[test]
+fn places_that_take_turns_are_not_level_and_noisy_ones_are() {
+    for (places, expected) in [(40, (1_048_576e2 / 2.0, 1_048_576e2)), (7, (1_048_576e2 / 2.0, 1_048_576e2))]
+    {
+        let in_turns = zones_of(&made(places, 3, |place, _, _| if place % 2 == 0 { 10 } else { 20 } * MS));
+        assert_eq!(in_turns.usual_bytes_per_s(), Some(expected));
+        assert!(!in_turns.is_level());
+    }
+    // A single slow place of many is not usual.
+    let single = zones_of(&made(60, 3, |place, _, _| if place == 30 { 900 } else { 10 } * MS));
+    assert_eq!(single.usual_bytes_per_s(), Some((1_048_576e2, 1_048_576e2)));
+    assert!(single.is_level());
+    for (passes, seed) in [(2, 3), (4, 5), (9, 7)] {
+        let mut noise = SplitMix64::new(seed);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
+        let noisy_disk = made(400, passes, |_, _, _| (1e7 * (1.0 + 0.05 * noise.normal())) as u64);
+        assert!(zones_of(&noisy_disk).is_level(), "{passes} passes of one speed");
+    }
+}
+
 #[test]
 fn one_pass_has_no_scatter_and_an_interrupted_one_is_not_complete() {
     let mut cut_short = made(5, 2, |_, _, _| MS);

@@ -518,8 +518,8 @@ fn gained(line: &str, gains: &[(f64, f64, f64)]) {
     }
 }
 
-/// `1.47x from start to end: 33.5 → 22.8 MiB/s (1M reads, QD1, 3 zones)` or `no clear zones: 66.8 MiB/s at the start, 66.8 MiB/s at the
-/// end (1M reads, QD1, 40 positions, spread 0%)`.
+/// `1.47x from start to end: 33.5 → 22.8 MiB/s (1M reads, QD1, 3 zones)`, `same speed everywhere: 66.8 MiB/s at the start, 66.8 MiB/s at
+/// the end (1M reads, QD1, 40 positions, spread 0%)`, or `no clear zones: 9 in 10 positions give 1.87–2.26 GiB/s (…)`.
 fn zones(line: &str, analysis: &Analysis<'_>) {
     let cells = analysis.cells.iter().filter(|cell| cell.experiment == Experiment::Zones);
     let measured: Vec<&rdsk_analysis::zones::Zones> = cells.filter_map(|cell| analysis.zones(cell)).collect();
@@ -536,6 +536,25 @@ fn zones(line: &str, analysis: &Analysis<'_>) {
             let rate = |rate: Option<f64>, unit: f64| rate.map_or(f64::NAN, |rate| rate / unit);
             is_rounded(&start, rate(zones.outer_bytes_per_s, start_unit))
                 && is_rounded(&end, rate(zones.inner_bytes_per_s, end_unit))
+        });
+        assert!(is_it, "{line}");
+    }
+    if let Some((_, given)) = line.split_once(" positions give ") {
+        let words: Vec<&str> = given.split(' ').collect();
+        let (low, high) = words[0].split_once('–').expect("two rates");
+        let unit = self::unit(words[1]);
+        let is_it = measured.iter().any(|zones| {
+            let rates =
+                || zones.positions.iter().map(|position| zones.block_bytes as f64 * 1e9 / position.median_ns);
+            let share = |is_in: &dyn Fn(f64) -> bool| rates().filter(|rate| is_in(*rate)).count();
+            let outside = zones.positions.len().div_ceil(20);
+            let (low, high): (f64, f64) =
+                (low.parse::<f64>().expect("a rate") * unit, high.parse::<f64>().expect("a rate") * unit);
+            // A rounded figure is up to half of its last digit off.
+            share(&|rate| rate < low * 0.994) <= outside
+                && share(&|rate| rate > high * 1.006) <= outside
+                && rates().any(|rate| rate < low * 1.1)
+                && rates().any(|rate| rate > high * 0.9)
         });
         assert!(is_it, "{line}");
     }

@@ -19,6 +19,7 @@ use rdsk_analysis::words;
 use rdsk_analysis::words::plural;
 use rdsk_compare::{Answer, Compared, Difference, Judgement, Metric, RunPair};
 use rdsk_model::{CellRecord, Record, Status};
+use rdsk_units::printable;
 use unicode_width::UnicodeWidthStr as _;
 
 /// How much of a comparison is drawn.
@@ -120,8 +121,7 @@ impl Names {
 /// Which run is faster, by how much, where most, and what differs in the setup.
 fn draw_decision(page: &mut Page, comparing: &Comparing<'_>, pair: &RunPair<'_>, base: &str, other: &str) {
     if pair.cells.is_empty() {
-        let text = format!("No test of {other} asks what a test of {base} asks: nothing is compared.");
-        page.sentence(Tone::Warning, "", text);
+        page.sentence(Tone::Warning, "", nothing_compared(pair, base, other));
         return;
     }
     let overall = pair.overall();
@@ -142,13 +142,31 @@ fn draw_decision(page: &mut Page, comparing: &Comparing<'_>, pair: &RunPair<'_>,
 /// Which of two runs is faster, in how many tests and by how much, and where most; untrusted are the names alone.
 pub fn decision(pair: &RunPair<'_>, base: &str, other: &str) -> String {
     if pair.cells.is_empty() {
-        return format!("No test of {other} asks what a test of {base} asks: nothing is compared.");
+        return nothing_compared(pair, base, other);
     }
     let overall = pair.overall();
     let biggest = pair
         .biggest()
         .map(|(cell, ratio)| decision::biggest(&overall, base, other, &words::test_label(cell.base), ratio));
     std::iter::once(decision::sentence(&overall, base, other)).chain(biggest).collect::<Vec<_>>().join(" ")
+}
+
+/// Why two runs have no test in common: `Nothing is compared: after has no test (it failed: /dev/sdx is mounted at /data).`
+fn nothing_compared(pair: &RunPair<'_>, base: &str, other: &str) -> String {
+    let is_empty = |run: &Record| run.cells.is_empty();
+    // Both were refused for the same reason, often enough.
+    if is_empty(pair.base) && is_empty(pair.other) && ending(pair.base) == ending(pair.other) {
+        let ending =
+            ending(pair.base).replacen("it failed", "both failed", 1).replacen("it was", "both were", 1);
+        return printable(&format!("Nothing is compared: neither run has a test{ending}."));
+    }
+    let reason = |name: &str, run: &Record| format!("{name} has no test{}", ending(run));
+    let empty = [(base, pair.base), (other, pair.other)].into_iter().filter(|(_, run)| is_empty(run));
+    let reasons: Vec<String> = empty.map(|(name, run)| reason(name, run)).collect();
+    if reasons.is_empty() {
+        return format!("Nothing is compared: no test of {other} asks what a test of {base} asks.");
+    }
+    printable(&format!("Nothing is compared: {}.", reasons.join("; ")))
 }
 
 /// `Setup differs: scheduler none → mq-deadline, kernel 6.1 → 7.0 and 2 more.`
@@ -212,12 +230,13 @@ fn draw_runs(page: &mut Page, comparing: &Comparing<'_>) {
 
 /// How a run ended that was not completed.
 fn ending(run: &Record) -> String {
-    match (run.status, &run.error) {
-        (Status::Complete, _) => String::new(),
-        (Status::Interrupted, _) => "; it was interrupted".into(),
-        (Status::Failed, None) => "; it failed".into(),
-        (Status::Failed, Some(problem)) => format!("; it failed: {}", problem.message),
-    }
+    let how = match (run.status, &run.error) {
+        (Status::Complete, _) => return String::new(),
+        (Status::Interrupted, _) => "was interrupted".into(),
+        (Status::Failed, None) => "failed".into(),
+        (Status::Failed, Some(problem)) => format!("failed: {}", problem.message),
+    };
+    format!("; it {how}")
 }
 
 fn draw_differences(page: &mut Page, differences: &[Difference]) {

@@ -2,7 +2,7 @@ use super::*;
 use crate::style::{Charset, Color};
 use rdsk_compare::{Condition, compare, course, differences, judge, repeated};
 use rdsk_finding::fixtures::{all_in_rounds, run};
-use rdsk_model::{Estimate, VerdictCode};
+use rdsk_model::{Estimate, Problem, ProblemKind, VerdictCode};
 use serde_json::Value;
 
 /// The run of the fixtures, with every rate times this factor.
@@ -141,7 +141,32 @@ fn runs_without_a_common_cell_say_so() {
     let (base, mut other) = (scaled(1.0), scaled(1.0));
     other.cells.iter_mut().for_each(|cell| cell.workload.block_bytes += 512);
     let text = drawn(&base, &[&other], &[], Extent::Short).0;
-    assert!(text.contains("nothing is compared") && text.contains(" of A alone: "), "{text}");
+    assert!(text.contains("Nothing is compared: no test of ") && text.contains(" of A alone: "), "{text}");
+}
+
+#[test]
+fn runs_that_were_refused_say_why() {
+    let refused = |message: &str| {
+        let problem = Problem::new(ProblemKind::Refused, "mounted", message, "unmount it");
+        Record { cells: Vec::new(), status: Status::Failed, error: Some(problem), ..run() }
+    };
+    let (mounted, busy) = (refused("/dev/sdx is mounted"), refused("/dev/sdx is in use"));
+    let first = |base: &Record, other: &Record| {
+        let text = drawn(base, &[other], &[], Extent::Short).0;
+        text.split("\n\n").next().unwrap_or_default().replace('\n', " ")
+    };
+    assert_eq!(
+        first(&mounted, &mounted),
+        "Nothing is compared: neither run has a test; both failed: /dev/sdx is mounted."
+    );
+    assert_eq!(
+        first(&mounted, &busy),
+        "Nothing is compared: run-0.json has no test; it failed: /dev/sdx is mounted; \
+         run-1.json has no test; it failed: /dev/sdx is in use."
+    );
+    let half = first(&scaled(1.0), &busy);
+    let said = "Nothing is compared: run-1.json has no test; it failed: /dev/sdx is in use. ";
+    assert!(half.starts_with(said), "{half}");
 }
 
 #[test]
