@@ -45,7 +45,8 @@ pub(super) fn watch(
 ) -> Result<u8, Problem> {
     let proc = Path::new(PROC);
     let dirty_before = dirty_bytes(proc);
-    let mut places = CommandPlaces::begin(&places_of(options), &Roots::default());
+    let (paths, named) = places_of(options);
+    let mut places = CommandPlaces::begin(&paths, named, &Roots::default());
     let forwarding = Forwarding::begin()?;
     let began = Instant::now();
     let mut child = match Command::new(&options.command[0]).args(&options.command[1..]).spawn() {
@@ -165,15 +166,20 @@ fn lost(error: &io::Error) -> Problem {
 /// Places that a command names at most; each costs a look at sysfs.
 const MAX_PLACES: usize = 16;
 
-/// What the line names before the command, else what the command's own words name and the directory that it starts in.
-pub(super) fn places_of(options: &Watch) -> Vec<PathBuf> {
+/// What the line names before the command, else what the command's own words name and the directory that it starts in; and how many of
+/// these places are named.
+pub(super) fn places_of(options: &Watch) -> (Vec<PathBuf>, usize) {
     let (sys, proc) = (Path::new(SYS), Path::new(PROC));
     if !options.devices.is_empty() {
-        return options.devices.iter().flat_map(|name| flush_places(name, sys, proc)).collect();
+        let places: Vec<PathBuf> =
+            options.devices.iter().flat_map(|name| flush_places(name, sys, proc)).collect();
+        let named = places.len();
+        return (places, named);
     }
     // A command writes to its working directory without a word that says so.
     let here = OsString::from(".");
-    in_words(options.command[1..].iter().chain([&here]))
+    let words = &options.command[1..];
+    (in_words(words.iter().chain([&here])), in_words(words).len())
 }
 
 /// The directories and block devices that words name, one for each filesystem: of a file its directory.

@@ -4,6 +4,7 @@ use crate::common::{SOON, command, error_and_hint, rdsk};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, Turn, cli, requires, wait_until};
 use serde_json::Value;
+use std::io::Write as _;
 
 fn device() -> Option<LoopDevice> {
     requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("dd")])
@@ -231,6 +232,38 @@ fn a_watched_dd_is_judged_as_rdsk_dd_is() {
             "{text}"
         );
     }
+}
+
+/// What another program writes to the disk of the directory that a command started in is not taken for the command's.
+#[test]
+fn writes_of_others_where_a_command_only_started_are_not_its_own() {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4, Need::Tool("dd")]) {
+        return;
+    }
+    let formatted = |label: &str| {
+        let device = LoopDevice::builder().size(128 << 20).in_memory().create().unwrap();
+        device.mkfs_ext4(label).unwrap();
+        device
+    };
+    let (start_device, device) = (formatted("start"), formatted("written"));
+    let (start, written) = (start_device.mount().unwrap(), device.mount().unwrap());
+    let place = written.path().to_str().unwrap();
+    let of = format!("of={place}/file");
+    let line = ["watch", "--sync", "--json", "--", "dd", "if=/dev/zero", &of, "bs=1M", "count=64", "oflag=direct"];
+    let mut watch = command(line.into_iter().chain(["status=none"]));
+    watch.current_dir(start.path());
+    let run = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| cli::run(watch, SOON));
+        while !watching.is_finished() {
+            let mut busy = std::fs::File::create(start.path().join("busy")).unwrap();
+            busy.write_all(&[1; 1 << 16]).unwrap();
+            busy.sync_all().unwrap();
+        }
+        watching.join().unwrap()
+    });
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let told: Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(told["flush"]["places"], serde_json::json!([place]), "{told:#}");
 }
 
 #[test]

@@ -25,10 +25,15 @@ const LEAST_READ: f64 = 0.5;
 /// Bytes charged to a command without a write call from which it wrote by a mapping. Less is an access time or the like.
 const MIN_MAPPED_BYTES: u64 = 1 << 20;
 
+/// Share of what was charged to a command from which on the places that are named had all of its I/O.
+const NEARLY_ALL: f64 = 0.95;
+
 /// The places that a command may read and write, observed from before its start.
 pub struct CommandPlaces {
     witnesses: Vec<Witness>,
     observer: KernelObserver,
+    /// Places with a lower index are named, others only supposed.
+    named: u32,
 }
 
 /// What the kernel says of a command that has ended.
@@ -65,8 +70,10 @@ impl PlacesFlushed {
 }
 
 impl CommandPlaces {
-    /// Begins to observe these directories and block devices; the command must start now. What cannot be looked at is left out.
-    pub fn begin(places: &[PathBuf], roots: &Roots) -> Self {
+    /// Begins to observe these directories and block devices; the command must start now. What cannot be looked at is left out. The
+    /// first so many are `named` by a word; a place that is only supposed, such as the directory that the command starts in, does not
+    /// count where the named ones had all of its I/O, so that another program's I/O there is not taken for its own.
+    pub fn begin(places: &[PathBuf], named: usize, roots: &Roots) -> Self {
         let witness = |(index, place): (u32, &PathBuf)| {
             let fd = rustix::fs::open(place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
             let mut witness = Witness::of(&fd, &place.to_string_lossy(), roots)?;
@@ -78,7 +85,7 @@ impl CommandPlaces {
         let observer = KernelObserver::new(&targets, &roots.sys, &roots.proc, Arc::new(MonotonicClock));
         let mut observer = observer.without_series();
         observer.begin();
-        Self { witnesses, observer }
+        Self { witnesses, observer, named: u32::try_from(named).unwrap_or(u32::MAX) }
     }
 
     /// The command has ended.
@@ -125,7 +132,7 @@ impl CommandPlaces {
         flushed: Option<&PlacesFlushed>,
     ) -> (Vec<CommandVerdict>, Option<CommandFlush>) {
         let evidence = self.observer.end();
-        let written = self.moved(&evidence, Op::Write);
+        let written = self.moved(&evidence, Op::Write, counts);
         let has_written =
             counts.calls.writes > 0 || counts.charged.write_bytes.unwrap_or(0) >= MIN_MAPPED_BYTES;
         // Of a command that wrote nothing, or nothing to a device, no time says when it was on disk.
@@ -146,7 +153,7 @@ impl CommandPlaces {
         let wrote = wrote.map(|bytes| (Op::Write, bytes, counts.calls.writes));
         let judged = [read, wrote].into_iter().flatten().filter(|_| has_places);
         let verdicts = judged.map(|(op, bytes, calls)| {
-            let moved = self.moved(&evidence, op);
+            let moved = self.moved(&evidence, op, counts);
             // What is in memory still, or came from there, is of all of them.
             let places = if moved.is_empty() { self.indices() } else { moved };
             let evidence = VisitEvidence { process: counts.charged, ..evidence.clone() };
@@ -159,17 +166,21 @@ impl CommandPlaces {
         self.witnesses.iter().map(|witness| witness.target.index).collect()
     }
 
-    /// The places whose devices moved anything in this direction.
-    fn moved(&self, evidence: &VisitEvidence, op: Op) -> Vec<u32> {
-        let has_moved = |target: &u32| {
-            evidence.devices.iter().filter(|device| device.target == *target).any(|device| {
-                device.counts.as_ref().is_ok_and(|counts| match op {
-                    Op::Read => counts.until_stable.read_ios > 0,
-                    Op::Write => counts.until_stable.write_ios > 0,
-                })
-            })
+    /// The places whose devices moved anything in this direction; the named ones alone if they moved all that was charged to the command.
+    fn moved(&self, evidence: &VisitEvidence, op: Op, counts: &CommandCounts) -> Vec<u32> {
+        let bytes_of = |target: u32| {
+            let devices = evidence.devices.iter().filter(|device| device.target == target);
+            let grown = devices.filter_map(|device| Some(device.counts.as_ref().ok()?.until_stable));
+            grown.map(|counts| if op == Op::Read { counts.read_bytes() } else { counts.write_bytes() }).max()
         };
-        self.indices().into_iter().filter(has_moved).collect()
+        let moved = self.indices().into_iter().filter_map(|target| Some((target, bytes_of(target)?)));
+        let moved: Vec<(u32, u64)> = moved.filter(|(_, bytes)| *bytes > 0).collect();
+        let charged = if op == Op::Read { counts.charged.read_bytes } else { counts.charged.write_bytes };
+        let named = moved.iter().filter(|(target, _)| *target < self.named);
+        let named_bytes: u64 = named.map(|(_, bytes)| bytes).sum();
+        let all_named = charged.is_some_and(|charged| named_bytes as f64 >= NEARLY_ALL * charged as f64);
+        let is_left = |(target, _): &&(u32, u64)| !(all_named && named_bytes > 0) || *target < self.named;
+        moved.iter().filter(is_left).map(|(target, _)| *target).collect()
     }
 
     /// Until the last place was flushed that anything was written to.
