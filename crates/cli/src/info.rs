@@ -16,7 +16,8 @@ use rdsk_model::{Problem, ProblemKind, TargetKind};
 use rdsk_observe::watch::natural;
 use rdsk_report::Charset;
 use rdsk_targets::{
-    Access, Examined, Overwrite, Permission, Place, Roots, authorize, check_growth, examine, writable_bytes,
+    Access, Examined, Overwrite, Permission, Place, Roots, TestFileSize, authorize, check_growth, examine,
+    plan_test_file, writable_bytes,
 };
 use rdsk_units::printable;
 use rustix::fs::{Mode, OFlags};
@@ -139,8 +140,12 @@ fn facts(examined: Examined) -> Facts {
             (format!("--destroy {}", quoted(&identity.text)), ask(Access::Write, &permission))
         }),
     };
-    let reading = ask(Access::Read, &Permission::default()).and_then(|()| readable(&examined));
-    let writing = ask(Access::Write, &Permission::default());
+    let writing = ask(Access::Write, &Permission::default()).and_then(|()| test_file_fits(&examined));
+    // What a directory is measured by, for reads, too, is a test file, which has to be written.
+    let reading = match examined.place {
+        Place::Directory { .. } => writing.clone(),
+        _ => ask(Access::Read, &Permission::default()).and_then(|()| readable(&examined)),
+    };
     let uses_up = |problem: &Problem| ["fills-up", "thin-pool"].contains(&problem.code.as_str());
     let part_bytes = match &with_flag {
         Some((_, Err(problem))) if uses_up(problem) => {
@@ -152,9 +157,18 @@ fn facts(examined: Examined) -> Facts {
     Facts { reading, writing, with_flag, part_bytes, examined }
 }
 
+/// Whether a directory has room for the smallest test file.
+fn test_file_fits(examined: &Examined) -> Result<(), Problem> {
+    if !matches!(examined.place, Place::Directory { .. }) {
+        return Ok(());
+    }
+    let size = TestFileSize::Adaptive { max_bytes: u64::MAX, max_elapsed_ns: u64::MAX };
+    plan_test_file(examined, size, 1, true).map(drop).map_err(|error| error.problem())
+}
+
 /// Whether the kernel lets this process read it: file permissions, and the device rules of a container.
 fn readable(examined: &Examined) -> Result<(), Problem> {
-    if let Place::Directory { .. } | Place::Sim(_) = examined.place {
+    if let Place::Sim(_) = examined.place {
         return Ok(());
     }
     // An optical drive that is opened otherwise takes in its tray.

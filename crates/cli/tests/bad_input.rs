@@ -118,7 +118,7 @@ fn a_pass_that_no_target_holds_is_refused() {
     assert_eq!(run.status_code, Some(3), "{}", run.stderr);
     let (error, hint) = error_and_hint(&run);
     assert!(error.starts_with("a test file of 900 TiB does not fit in "), "{error}");
-    assert!(hint.contains("the most is --bytes or --size "), "{hint}");
+    assert!(hint.contains("ask for at most "), "{hint}");
     holds_only(scratch.path(), &["file"]);
 }
 

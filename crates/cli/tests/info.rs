@@ -27,6 +27,33 @@ fn a_directory_is_a_place_for_a_test_file() {
     common::holds_only(scratch.path(), &[]);
 }
 
+/// What `rdsk run` would refuse, reads as well: they need a test file.
+#[test]
+fn a_directory_without_room_for_a_test_file_is_refused_as_a_run_refuses_it() {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(32 << 20).in_memory().create().unwrap();
+    device.mkfs_ext4("full").unwrap();
+    let mount = device.mount().unwrap();
+    let name = mount.path().to_str().unwrap();
+    let judged = || {
+        let told = cli::json(&rdsk(["info", name, "--json", "-"]));
+        ["reading", "writing"].map(|access| told["targets"][0][access].clone())
+    };
+    assert!(judged().iter().all(|answer| answer["allowed"] == true), "{:?}", judged());
+    let mut file = fs::File::create(mount.path().join("fill")).unwrap();
+    while std::io::Write::write_all(&mut file, &[1; 1 << 16]).is_ok() {}
+    let run = rdsk(["run", "--rw", "read", "--budget", "1s", name]);
+    let (error, _) = error_and_hint(&run);
+    for answer in judged() {
+        assert_eq!(
+            (&answer["allowed"], &answer["refusal"]["message"]),
+            (&false.into(), &error.clone().into())
+        );
+    }
+}
+
 #[test]
 fn a_file_is_read_and_not_written() {
     let scratch = common::scratch();

@@ -31,34 +31,40 @@ fn replace(file: &Path, byte: u8, bytes: u64) {
     file.sync_all().unwrap();
 }
 
-/// The report of the issue: the rest of an open visit went into an image that was put there, and used, meanwhile.
+/// The report of the issue: the rest of an open visit went into an image that was put there, and used, meanwhile. A write that was past the
+/// look, and not yet in the kernel, when the process was stopped goes on (docs/refusals.md): that takes the busiest of machines, and never
+/// several times in a row.
 #[test]
 fn an_image_that_comes_into_use_during_a_stop_is_not_written() {
     if !requires(&[Need::Root, Need::Loop, Need::Fuse]) {
         return;
     }
     for engine in ["sync", "threads --iodepth 3", "aio --iodepth 3", "uring --iodepth 3"] {
-        let disk = slow_disk();
-        let line = format!(
-            "stream {} --rw write --pattern random --bs 4k --overwrite --budget 100s --engine {engine}",
-            word(disk.file())
-        );
-        let started = start(&line);
-        started.wait_until("it writes", || disk.counts().writes > 50);
-        wait_until_stopped(&started, &disk);
-        replace(disk.file(), 7, 8 * MIB);
-        let image = LoopDevice::builder().over(disk.file()).create().unwrap();
-        disk.clear_log();
-        started.signal(rdsk_testkit::cli::Signal::CONT);
-        // 4 where an earlier visit had measured something.
-        let answer = started.answer();
-        assert!([3, 4].contains(&answer.code()), "{engine}: {}", answer.said());
-        assert_eq!(answer.error_code(), "backing-file", "{engine}: {}", answer.said());
-        assert!(answer.error_and_hint().0.contains(image.name()), "{engine}: {}", answer.said());
-        assert_eq!(disk.counts().writes, 0, "{engine}");
-        let content = fs::read(disk.file()).unwrap();
-        assert!(content.iter().all(|&byte| byte == 7), "{engine}: the image was written");
-        drop(image);
+        first_right(ATTEMPTS, || {
+            let disk = slow_disk();
+            let line = format!(
+                "stream {} --rw write --pattern random --bs 4k --overwrite --budget 100s --engine {engine}",
+                word(disk.file())
+            );
+            let started = start(&line);
+            started.wait_until("it writes", || disk.counts().writes > 50);
+            wait_until_stopped(&started, &disk);
+            replace(disk.file(), 7, 8 * MIB);
+            let image = LoopDevice::builder().over(disk.file()).create().unwrap();
+            disk.clear_log();
+            started.signal(rdsk_testkit::cli::Signal::CONT);
+            // 4 where an earlier visit had measured something.
+            let answer = started.answer();
+            assert!([3, 4].contains(&answer.code()), "{engine}: {}", answer.said());
+            assert_eq!(answer.error_code(), "backing-file", "{engine}: {}", answer.said());
+            assert!(answer.error_and_hint().0.contains(image.name()), "{engine}: {}", answer.said());
+            let writes = disk.counts().writes;
+            assert!(writes <= 3, "{engine}: more than was in line at the stop: {writes} writes");
+            ensure(writes == 0, || format!("{engine}: {writes} writes after the stop"))?;
+            let content = fs::read(disk.file()).unwrap();
+            assert!(content.iter().all(|&byte| byte == 7), "{engine}: the image was written");
+            Ok(())
+        });
     }
 }
 

@@ -192,7 +192,7 @@ const KEPT: &str = "rdsk leaves a tenth of the filesystem free, or 16 GiB if tha
 fn size_hint(free_bytes: u64) -> String {
     match free_bytes >> 20 {
         0 => format!("{KEPT}: free some space, or name another directory"),
-        mib => format!("{KEPT}: the most is --bytes or --size {mib}MiB"),
+        mib => format!("{KEPT}: ask for at most {mib}MiB"),
     }
 }
 

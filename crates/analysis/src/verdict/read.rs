@@ -80,7 +80,7 @@ fn elsewhere(facts: &Facts<'_>) -> Judgement {
         let (moved, charged) = (words::bytes(moved), words::bytes(charged));
         let device = &facts.device_names;
         let text = format!(
-            "the kernel fetched {charged} for rdsk, but {device} counted {moved}: its counters do not follow this I/O"
+            "the kernel fetched {charged} for these reads, but {device} counted {moved}: its counters do not follow this I/O"
         );
         (VerdictCode::Unverified, text)
     })
@@ -135,7 +135,8 @@ fn page_cache(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
     let moved = facts.moved.map(|moved| format!("{} read {}", facts.device_names, words::bytes(moved)));
     let charged = facts.charged(Op::Read);
     let system = if facts.is_simulated() { "the host" } else { "the kernel" };
-    let charged = charged.map(|charged| format!("{system} fetched {} for rdsk", words::bytes(charged)));
+    let charged =
+        charged.map(|charged| format!("{system} fetched {} for these reads", words::bytes(charged)));
     let counted: Vec<String> = moved.into_iter().chain(charged).collect();
     let (served, bytes) = (percent(1.0 - share), words::bytes(facts.bytes));
     (VerdictCode::PageCache, format!("memory answered {served} of {bytes}: {}", words::list(&counted)))

@@ -114,13 +114,21 @@ fn returned_early(facts: &Facts<'_>, absorbed: f64) -> String {
     };
     let device = &facts.device_names;
     let (absorbed, bytes) = (percent(absorbed), words::bytes(facts.bytes));
-    let moved = words::bytes(facts.moved.unwrap_or(0));
+    let moved = facts.moved.unwrap_or(0);
+    let others = foreign_writes(facts).filter(|_| !facts.is_simulated() && !facts.is_served());
+    let in_the_end = others.map_or_else(
+        || format!("{} in the end", words::bytes(moved)),
+        |(foreign, _)| {
+            let ours = words::bytes(moved - foreign);
+            format!("at most {ours} in the end, besides {} for others", words::bytes(foreign))
+        },
+    );
     let what = match (facts.is_direct(), facts.is_simulated()) {
         (true, false) => "O_DIRECT fell back to memory",
         (true, true) => "the host kept direct writes in memory",
         (false, _) => "memory took the data",
     };
-    format!("{what}: {times}{device} had written {absorbed} of {bytes} at the return and {moved} in the end")
+    format!("{what}: {times}{device} had written {absorbed} of {bytes} at the return and {in_the_end}")
 }
 
 fn too_little(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
@@ -190,12 +198,11 @@ fn without_counters(facts: &Facts<'_>) -> (VerdictCode, String) {
     )
 }
 
-/// Step 8: the device wrote or read more than our writes explain.
-pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
-    let (moved, read) = (facts.moved?, facts.opposite?);
+/// What the device wrote that our writes do not explain, where it is so much that others wrote, and what they explain, in bytes.
+fn foreign_writes(facts: &Facts<'_>) -> Option<(u64, u64)> {
+    let moved = facts.moved?;
     // How much parity is written depends on the writes, and parity updates also read.
     let copies = facts.written.most?;
-    let process = facts.cell.evidence.process;
     // A buffered partial-page write submits the whole page, and the kernel charges the whole page.
     let pages = match facts.cell.workload.path {
         IoPath::Buffered | IoPath::DontCache => {
@@ -203,17 +210,24 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
         }
         IoPath::Direct => facts.bytes,
     };
-    let ours = process.write_bytes.unwrap_or(pages).max(facts.bytes);
-    let our_reads = facts.charged(Op::Read).unwrap_or(facts.ops * 2 * PAGE_BYTES);
+    let ours = facts.cell.evidence.process.write_bytes.unwrap_or(pages).max(facts.bytes);
     let (limit_bytes, limit_share) =
         if facts.is_file() { (JOURNAL_BYTES, JOURNAL_FACTOR) } else { (FOREIGN_BYTES, FOREIGN_SHARE) };
-    let device = &facts.device_names;
     let foreign = moved.saturating_sub(metrics::whole(ours as f64 * copies));
-    if foreign > limit_bytes && metrics::ratio(foreign, ours) > limit_share {
+    (foreign > limit_bytes && metrics::ratio(foreign, ours) > limit_share).then_some((foreign, ours))
+}
+
+/// Step 8: the device wrote or read more than our writes explain.
+pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
+    facts.written.most?;
+    let read = facts.opposite?;
+    let device = &facts.device_names;
+    if let Some((foreign, ours)) = foreign_writes(facts) {
         let (foreign, ours) = (words::bytes(foreign), words::bytes(ours));
         let text = format!("{device} wrote {foreign} for others besides the {ours} of this test");
         return Some((VerdictCode::Disturbed, text));
     }
+    let our_reads = facts.charged(Op::Read).unwrap_or(facts.ops * 2 * PAGE_BYTES);
     let foreign = read.saturating_sub(our_reads);
     are_foreign(foreign, facts.bytes).then(|| {
         let (foreign, bytes) = (words::bytes(foreign), words::bytes(facts.bytes));

@@ -23,7 +23,7 @@ use rdsk_engine::{MonotonicClock, Watchdog};
 use rdsk_experiment::{Copies, CopiesEnd, Leftovers, WaitFor};
 use rdsk_model::{Problem, Record, plan};
 use rdsk_targets::Roots;
-use signal_hook::consts::SIGPIPE;
+use signal_hook::consts::{SIGINT, SIGPIPE};
 use signals::Handled;
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -145,8 +145,11 @@ fn run_all(options: &Dd, lines: &[Line], documents: &Documents, command: Vec<Str
         (None, Ok(())) => CopiesEnd::Done,
         (None, Err(_)) => CopiesEnd::Failed,
     };
-    let is_cut_short =
-        matches!(result, Err(Failure::Interrupted(_) | Failure::BrokenPipe | Failure::Refused));
+    // An endless copy is ended by Ctrl-C, and measured until then; other signals want the process gone.
+    let is_ended_by_hand =
+        matches!(result, Err(Failure::Interrupted(number)) if i32::try_from(number) == Ok(SIGINT));
+    let is_cut_short = !is_ended_by_hand
+        && matches!(result, Err(Failure::Interrupted(_) | Failure::BrokenPipe | Failure::Refused));
     let written = copies.map_or(Ok(()), |copies| {
         let record = copies.finish(end);
         let has_whole_runs = record.copies.iter().any(|copy| copy.runs.iter().any(|run| run.is_complete));

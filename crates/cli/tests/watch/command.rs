@@ -249,7 +249,8 @@ fn writes_of_others_where_a_command_only_started_are_not_its_own() {
     let (start, written) = (start_device.mount().unwrap(), device.mount().unwrap());
     let place = written.path().to_str().unwrap();
     let of = format!("of={place}/file");
-    let line = ["watch", "--sync", "--json", "--", "dd", "if=/dev/zero", &of, "bs=1M", "count=64", "oflag=direct"];
+    let line =
+        ["watch", "--sync", "--json", "--", "dd", "if=/dev/zero", &of, "bs=1M", "count=64", "oflag=direct"];
     let mut watch = command(line.into_iter().chain(["status=none"]));
     watch.current_dir(start.path());
     let run = std::thread::scope(|scope| {

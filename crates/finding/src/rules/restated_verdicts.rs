@@ -148,7 +148,7 @@ fn limiting(cells: &[&CellRecord]) -> String {
 pub(super) const CPU_BOUND: Rule = Rule::new("cpu-bound", Severity::Cause, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::CpuBound));
     let text = "rdsk kept a CPU busy for nearly all of the time. A faster device would give the same figure.";
-    let advice = "raise --streams or --bs to see what the device can do beyond one CPU";
+    let advice = "measure with more streams (rdsk scale) or larger blocks to see what the device can do beyond one CPU";
     CPU_BOUND.about_any(&cells, "CPU bound", text, |cell| cite_cpu(analysis, cell), advice)
 });
 
@@ -160,7 +160,7 @@ pub(super) const SOURCE_BOUND: Rule = Rule::new(
         let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::SourceBound));
         let text = "Between two writes the device waited while rdsk generated the data of the next one. A faster device would give nearly \
                     the same figure.";
-        let advice = "raise --streams or --iodepth so that data is generated while other writes are in flight, or measure reads";
+        let advice = "measure with more streams (rdsk scale) or deeper queues, so that data is generated while other writes are in flight, or measure reads";
         SOURCE_BOUND.about_any(&cells, "generating the write data is the limit", text, cite_source, advice)
     },
 );

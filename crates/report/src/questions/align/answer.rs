@@ -16,6 +16,9 @@ pub(crate) fn answer(analysis: &Analysis<'_>) -> Vec<String> {
     match (shift, reads) {
         (Some(shift), Some(reads)) => vec![format!("{shift}; {reads}"), shift],
         (Some(one), None) | (None, Some(one)) => vec![one],
+        (None, None) if cells::of(analysis, Experiment::Align).all(|cell| cell.workload.op == Op::Read) => {
+            vec!["misaligned I/O is compared for writes, and only reads were measured: see --details".into()]
+        }
         (None, None) => {
             vec!["nothing to compare: no block size was measured both aligned and shifted".into()]
         }
@@ -76,6 +79,21 @@ mod tests {
     use super::*;
     use rdsk_analysis::fixtures::{self, file, in_rounds, record, with};
     use rdsk_model::IoPath;
+
+    #[test]
+    fn a_run_that_only_reads_says_that_writes_are_compared() {
+        let reads = |id: &str, shift_bytes: u64| {
+            with(in_rounds(fixtures::cell(id, Op::Read, IoPath::Direct, 4096, 6000, 1_000_000_000)), |cell| {
+                (cell.experiment, cell.workload.shift_bytes) = (Experiment::Align, shift_bytes);
+            })
+        };
+        let record = record(vec![file()], vec![reads("a", 0), reads("s", 512)]);
+        let said = answer(&Analysis::of(&record));
+        assert_eq!(
+            said,
+            ["misaligned I/O is compared for writes, and only reads were measured: see --details"]
+        );
+    }
 
     /// The finding asks for the same certainty, and what is not shown may be as much as the interval leaves.
     #[test]

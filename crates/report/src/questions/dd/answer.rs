@@ -7,7 +7,7 @@ use rdsk_analysis::charged::charged;
 use rdsk_analysis::copy::{Parts, cell, parts};
 use rdsk_analysis::metrics::PAGE_BYTES;
 use rdsk_analysis::{Analysis, is_of_loop_file, metrics, words};
-use rdsk_model::{CellRecord, Copy, EndKind, IoPath, Op, Problem, Sync, Target, VerdictCode};
+use rdsk_model::{CellRecord, Copy, EndKind, IoPath, Op, Problem, Status, Sync, Target, VerdictCode};
 use rdsk_units::printable;
 
 /// From this many times dd's time on, the data reached the device later than dd said.
@@ -47,7 +47,9 @@ pub(crate) fn sentence(analysis: &Analysis<'_>, copy: &Copy) -> String {
     sentences.extend(pace(copy, &parts));
     if copy.runs.iter().any(|run| !run.is_complete) {
         let is_alone = !copy.runs.iter().any(|run| run.is_complete);
-        let text = if is_alone {
+        let text = if is_alone && analysis.status == Status::Interrupted {
+            "The copy was cut short: these are the figures until then."
+        } else if is_alone {
             "The copy failed: these are the figures until then."
         } else {
             "The last run was cut short: these are the times of those before it."
@@ -83,7 +85,7 @@ enum Rank {
     TheDevice,
 }
 
-/// Neither end is storage.
+/// Neither end is storage, or none that could be looked up.
 fn no_storage(copy: &Copy, parts: &Parts) -> String {
     let (input, output) = (name(copy.input.kind), name(copy.output.kind));
     let is_memory = |kind: EndKind| matches!(kind, EndKind::Zero | EndKind::Null);
@@ -94,7 +96,15 @@ fn no_storage(copy: &Copy, parts: &Parts) -> String {
         let slower = if inside.read_ns > inside.write_ns { "reads" } else { "writes" };
         format!("; the {slower} took longer")
     });
+    if is_storage(copy.input.kind) || is_storage(copy.output.kind) {
+        return format!("Which disk took part cannot be looked up here (it needs /proc and /sys){slower}.");
+    }
     format!("No disk took part: this measured {input} and {output}{slower}.")
+}
+
+/// Whether an end is on a disk, even where no look-up says on which.
+pub(super) fn is_storage(kind: EndKind) -> bool {
+    matches!(kind, EndKind::File | EndKind::Block)
 }
 
 /// An end that is no storage, in words.
@@ -180,7 +190,7 @@ fn of_writes(
         (VerdictCode::PageCache, Some(_)) if !is_of_loop_file(cell, &analysis.targets) => {
             (Rank::NotTheDevice, taken_by_memory(analysis, cell, &device, parts))
         }
-        (VerdictCode::Device, _) => (Rank::TheDevice, written(cell, &device, much_later(parts))),
+        (VerdictCode::Device, _) => (Rank::TheDevice, written(copy, cell, &device, much_later(parts))),
         (code, _) => (Rank::NotTheDevice, format!("The writes are {code}: {}.", verdict_text(cell))),
     })
 }
@@ -232,10 +242,14 @@ fn taken_by_memory(analysis: &Analysis<'_>, cell: &CellRecord, device: &str, par
 }
 
 /// What writes that reached their device show.
-fn written(cell: &CellRecord, device: &str, later: Option<f64>) -> String {
+fn written(copy: &Copy, cell: &CellRecord, device: &str, later: Option<f64>) -> String {
+    let is_cut = !copy.runs.iter().any(|run| run.is_complete);
     let how = match (cell.workload.path, cell.workload.sync) {
         (_, Sync::Dsync) => "every write was stable when it returned".into(),
         (IoPath::Direct, _) => one_at_a_time(cell, "direct writes"),
+        (_, Sync::FsyncAtEnd) if is_cut => {
+            "most of the data had left the page cache when the copy ended, before the flush at its end".into()
+        }
         (_, Sync::FsyncAtEnd) => "the flush at the end is in the time".into(),
         (IoPath::Buffered | IoPath::DontCache, _) => {
             "most of the data had left the page cache when dd was done".into()

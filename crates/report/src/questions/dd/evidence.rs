@@ -1,7 +1,7 @@
 //! What each end of a copy is, and what its device counted while the copy ran: requests, sizes, merges, depth, and the reads
 //! that writes caused.
 
-use super::answer::name;
+use super::answer::{is_storage, name};
 use crate::block_io;
 use rdsk_analysis::charged::{charged, is_served};
 use rdsk_analysis::copy::cell;
@@ -19,7 +19,8 @@ pub(super) fn of_end(analysis: &Analysis<'_>, copy: &Copy, op: Op) -> String {
         Op::Write => &copy.output,
     };
     let Some(cell) = cell(analysis, copy, op) else {
-        return format!("{}: no storage", what(end));
+        let why = if is_storage(end.kind) { "its device cannot be looked up here" } else { "no storage" };
+        return format!("{}: {why}", what(end));
     };
     let place = metrics::first_target(analysis, cell).map_or_else(String::new, place);
     // BPF says whose each bio is; without it, that is concluded from sums.

@@ -3,7 +3,7 @@
 use super::{Analysis, Style, copies};
 use rdsk_finding::fixtures::{self, copies as made, kept_in_memory, read_from_memory, with};
 use rdsk_model::{
-    CellRecord, Copy, EndKind, Experiment, IoPath, Op, Problem, ProblemKind, Record, Sync, Target,
+    CellRecord, Copy, EndKind, Experiment, IoPath, Op, Problem, ProblemKind, Record, Status, Sync, Target,
 };
 
 const S: u64 = 1_000_000_000;
@@ -120,6 +120,18 @@ fn writes_that_reached_the_device() {
     );
     let at_end = with(writes(IoPath::Buffered, S), |cell| cell.workload.sync = Sync::FsyncAtEnd);
     assert!(say(at_end, 0).starts_with("rdsk This measured sda: the flush at the end is in the time."));
+    // A copy that Ctrl-C ended had no flush.
+    let mut cut = made::to_file(&[S]);
+    cut.runs[0].is_complete = false;
+    let unflushed = with(writes(IoPath::Buffered, S), |cell| cell.workload.sync = Sync::FsyncAtEnd);
+    let mut record = record(fixtures::file(), vec![unflushed], cut);
+    record.status = Status::Interrupted;
+    let said = told(&record);
+    assert!(
+        said.contains("when the copy ended, before the flush at its end; ")
+            && said.contains(" The copy was cut short: these are the figures until then."),
+        "{said}"
+    );
     let durable = with(writes(IoPath::Direct, S), |cell| cell.workload.sync = Sync::Dsync);
     assert!(say(durable, 0).starts_with("rdsk This measured sda: every write was stable when it returned."));
 }
