@@ -192,6 +192,9 @@ fn hint(engine: EngineKind, errno: Option<i32>) -> &'static str {
         (_, Some(ENOSPC | EDQUOT)) => {
             "free space, raise the quota if there is one, or measure reads; the record keeps the figures up to the error"
         }
+        (_, None) => {
+            "a file ends so where its owner has made it shorter; else look at the kernel's log (dmesg) for the device"
+        }
         _ => "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error",
     }
 }

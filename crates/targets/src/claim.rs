@@ -319,8 +319,12 @@ impl Claim {
     /// Compares what was opened with what was checked, after opening: an open device can no longer be replaced.
     fn check(&self, fd: impl AsFd, node: &Expected) -> Result<(), TargetError> {
         node.check_inode(&fd, &self.path)?;
-        let Expected::Block { attachment, sys, .. } = node else { return Ok(()) };
         let changed = |what| Err(TargetError::Changed { path: shown(&self.path), what });
+        let Expected::Block { attachment, sys, .. } = node else {
+            // Writes behind its end would make it as long as it was again, in blocks that were never allocated.
+            let length = rustix::fs::fstat(&fd).map_or(u64::MAX, |stat| stat.st_size.unsigned_abs());
+            return if length < self.target.size_bytes { changed("it has become shorter") } else { Ok(()) };
+        };
         if !attachment.as_ref().is_none_or(|then| then.is_still(sys)) {
             return changed(
                 "its medium, its backing file or its place on the disk has changed, or another device has its number",

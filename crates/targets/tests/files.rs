@@ -60,6 +60,29 @@ fn a_file_replaced_after_the_look_is_noticed() {
     assert!(matches!(error, TargetError::NotMeasurable { .. } | TargetError::Changed { .. }), "{error}");
 }
 
+/// Its owner may cut it short meanwhile; a write would give it the old length again.
+#[test]
+fn a_file_that_has_become_shorter_is_opened_no_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mine");
+    fs::write(&path, vec![7; 2 << 20]).unwrap();
+    let claims = [claimed(&path, Access::Read, &overwrite()), claimed(&path, Access::Write, &overwrite())];
+    let length = |bytes: u64| fs::File::options().write(true).open(&path).unwrap().set_len(bytes).unwrap();
+    // A log that grows is the same file.
+    for (bytes, may_open) in [(3 << 20, true), (2 << 20, true), ((2 << 20) - 1, false), (0, false)] {
+        length(bytes);
+        for (claim, mode) in claims
+            .iter()
+            .zip([OpenMode::READ, OpenMode { path: rdsk_model::IoPath::Buffered, ..write_mode() }])
+        {
+            let opened = claim.open(mode);
+            assert_eq!(opened.is_ok(), may_open, "{bytes}");
+            let refused = opened.err().is_none_or(|error| matches!(error, TargetError::Changed { .. }));
+            assert!(refused, "{bytes}");
+        }
+    }
+}
+
 #[test]
 fn a_file_open_under_another_name_is_open() {
     let _turn = turn();

@@ -63,7 +63,7 @@ fn explained(block: &BlockActivity, account: &Account<'_>, calls: Option<&Proces
         ));
     }
     if writes.iter().any(|(origin, _)| *origin == Origin::Kernel) {
-        said.push("The kernel's threads wrote, too: written back from memory, by whatever process it was left there.".into());
+        said.push("The kernel's threads wrote, too: what any process had left in memory, or what loop devices pass on.".into());
     }
     for (op, which) in [(Op::Read, "read"), (Op::Write, "wrote")] {
         let (bios, requests) = (account.by(op, |_| true).count, account.requests(op).count);
