@@ -55,12 +55,14 @@ fn one_way(cell: &CellRecord, targets: &[Target], cpus: Option<u32>, is_half: bo
     };
     if let Some(halves) = mixed::halves(cell).filter(|_| !is_half) {
         let judged = halves.each_ref().map(|half| one_way(half, targets, cpus, true));
-        let first = judged.iter().position(|verdict| verdict.code != VerdictCode::Device);
         let [reads, writes] = judged;
-        return match first {
-            Some(0) => Verdict { text: format!("reads: {}", reads.text), ..reads },
-            Some(_) => Verdict { text: format!("writes: {}", writes.text), ..writes },
-            None => Verdict { text: format!("{}; {}", reads.text, writes.text), ..reads },
+        let is_of_device = |verdict: &Verdict| verdict.code == VerdictCode::Device;
+        return if is_of_device(&reads) && is_of_device(&writes) {
+            Verdict { text: format!("{}; {}", reads.text, writes.text), ..reads }
+        } else if mixed::weight(reads.code) >= mixed::weight(writes.code) {
+            Verdict { text: format!("reads: {}", reads.text), ..reads }
+        } else {
+            Verdict { text: format!("writes: {}", writes.text), ..writes }
         };
     }
     let disturbed = || match cell.workload.op {

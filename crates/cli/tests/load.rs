@@ -309,6 +309,21 @@ fn a_figure_that_says_too_little_is_unsure() {
             format!("{job}rate = \"20\"\n{}", threshold("statistic = \"p99\"\nat-most = \"1s\"")),
             "; too few requests for it (",
         ),
+        // Memory takes a buffered write, whatever the disk does with it, and however fast the reads beside it are.
+        (
+            format!(
+                "{job}rw = \"write\"\npath = \"buffered\"\nfdatasync = 100\n{}",
+                threshold("statistic = \"p99\"\nat-most = \"1ms\"").replace("reads", "writes")
+            ),
+            "this is the time of a copy and not of the disk",
+        ),
+        (
+            format!(
+                "{job}iodepth = 128\n[[job]]\nname = \"w\"\nrw = \"randwrite\"\npath = \"buffered\"\nsize = \"4M\"\n\
+                 [[threshold]]\njob = \"w\"\nof = \"writes\"\nstatistic = \"ops/s\"\nat-least = \"1000\"\n"
+            ),
+            "memory took the data",
+        ),
     ] {
         let file = file_of(&need);
         let path = file.path().to_str().unwrap();
@@ -333,6 +348,43 @@ fn a_figure_that_says_too_little_is_unsure() {
         "load sim:ssd-slc --rw randwrite --path buffered --p99 5ms --budget 5s --no-history -q".split(' '),
     );
     assert!(cached.stdout.contains("page-cache: "), "{}", cached.stdout);
+}
+
+/// A rate of requests is that of the requests, whatever their sizes, and that of a mix is of neither direction.
+#[test]
+fn the_rates_of_loads_are_those_of_their_requests() {
+    let history = NamedTempFile::new().unwrap().into_temp_path();
+    let path = history.to_str().unwrap();
+    for line in ["--bs 4k/70:64k/30", "--rw randrw --mix 95 --bs 4k,256k"] {
+        let record = document(&format!("load sim:tms-ramsan {line} --budget 3s"), 0);
+        let result = &record["cells"][0]["result"];
+        let expected = figure(result, "/ops") / figure(result, "/elapsed_ns") * 1e9;
+        let rate = figure(result, "/ops_per_s/mean");
+        assert!((rate / expected - 1.0).abs() < 0.01, "{line}: {rate} of {expected}");
+    }
+    let line = "load sim:wd2500 --rw randrw --mix 95 --budget 5s -q --history";
+    assert_eq!(rdsk(line.split(' ').chain([path])).status_code, Some(0));
+    let list = cli::json(&rdsk(["list", "--json", "--history", path]));
+    let run = &list["runs"][0];
+    assert!(run["read_bytes_per_s"].is_null() && run["write_bytes_per_s"].is_null(), "{run}");
+    // What completes after the time of a job takes time of its own.
+    let rate = |lasts: &str| {
+        let file = file_of(&format!(
+            "[[job]]\nname = \"j\"\nrw = \"randread\"\niodepth = 32\nruntime = \"{lasts}\"\n"
+        ));
+        let record = document(&format!("load {} sim:wd2500 --budget 60s", file.path().display()), 0);
+        let job = &record["cells"][0]["result"]["jobs"][0];
+        figure(job, "/reads/ops") / figure(job, "/elapsed_ns") * 1e9
+    };
+    let (short, long) = (rate("100ms"), rate("10s"));
+    assert!(short < 1.5 * long, "{short}/s in 100 ms, {long}/s in 10 s");
+}
+
+/// Models of hosts take time, which no processor is short of.
+#[test]
+fn the_processor_never_limits_a_simulated_system() {
+    let record = document("load sim:ssd-slc --iodepth 128 --budget 3s", 0);
+    assert_eq!(record["cells"][0]["verdict"]["code"], "device", "{}", record["cells"][0]["verdict"]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::open_target::OpenTarget;
 use crate::own_gaps::cut_out;
 use crate::places::{Firsts, largest};
 use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
-use crate::stream::{RunConfig, run_stream};
+use crate::stream::{RunConfig, run_stream, turn_ns};
 use crate::stream_spec::StreamSpec;
 use crate::work::{StreamOutcome, ended, since};
 use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, ReadContent, StopFlag, StreamResult};
@@ -58,6 +58,8 @@ pub(crate) fn run_streams(
                 }
             }
         }
+        // Where all are delayed, the first ones start the time that all wait for.
+        barrier.start_with_turn(specs.iter().map(|spec| turn_ns(config, spec)).min().unwrap_or(0));
         let all_ready = barrier.wait_until_ready(handles.len()) == specs.len();
         let starts = control.starts_at_ns(all_ready && failed.is_none());
         if let Some(at_ns) = starts {

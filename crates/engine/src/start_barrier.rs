@@ -20,6 +20,8 @@ pub(crate) struct StartBarrier {
     start_ns: AtomicU64,
     /// Before this time no stream starts, released or not.
     not_before_ns: AtomicU64,
+    /// The turn of the streams that start the run; 0 but where all are delayed.
+    first_turn_ns: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +53,16 @@ impl StartBarrier {
     pub(crate) fn wait_until_ready(&self, streams: usize) -> usize {
         let waiting = |state: &mut State| state.ready + state.finished < streams;
         self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner).ready
+    }
+
+    /// Sets the earliest turn of any stream, whose streams start the run; to be called before the release.
+    pub(crate) fn start_with_turn(&self, turn_ns: u64) {
+        self.first_turn_ns.store(turn_ns, Ordering::Relaxed);
+    }
+
+    /// Whether a stream with this turn waits for the start of the run, instead of being the one that starts it.
+    pub(crate) fn is_started_by_others(&self, turn_ns: u64) -> bool {
+        turn_ns > self.first_turn_ns.load(Ordering::Relaxed)
     }
 
     /// Sets the time before which no stream starts; to be called before the release.

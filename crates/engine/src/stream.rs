@@ -52,6 +52,14 @@ impl Issuer {
     }
 }
 
+/// When the turn of a stream is, from the start of the run.
+pub(crate) fn turn_ns(config: &RunConfig, spec: &StreamSpec<'_>) -> u64 {
+    match spec.load {
+        Some(load) => load.job.delay_ns,
+        None => config.stagger_ns.saturating_mul(u64::from(spec.stream)),
+    }
+}
+
 /// Runs one of `streams` streams from setup to end.
 ///
 /// # Errors
@@ -95,14 +103,8 @@ pub(crate) fn run_stream(
         barrier.wait_for_time();
         // To be woken is no part of the time that is measured.
         waited_before.set(thread_wait_ns());
-        let schedule = Schedule {
-            turn_ns: match spec.load {
-                Some(load) => load.job.delay_ns,
-                None => config.stagger_ns.saturating_mul(u64::from(spec.stream)),
-            },
-            max_elapsed_ns: config.max_elapsed_ns,
-            warm_up_ns,
-        };
+        let schedule =
+            Schedule { turn_ns: turn_ns(config, &spec), max_elapsed_ns: config.max_elapsed_ns, warm_up_ns };
         Some(Work::new(spec, barrier, schedule, StreamCounters::new(shared)))
     };
     let wait_batch = config.wait_batch;

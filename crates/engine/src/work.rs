@@ -324,7 +324,7 @@ impl<'a> Work<'a> {
     /// turn finds that out before its first I/O.
     pub(crate) fn start(&mut self) -> u64 {
         let Schedule { turn_ns, max_elapsed_ns, warm_up_ns } = self.schedule;
-        if turn_ns > 0 {
+        if self.barrier.is_started_by_others(turn_ns) {
             self.barrier.wait_for_start();
         }
         let mut start_ns = now_ns();

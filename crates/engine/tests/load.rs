@@ -366,7 +366,7 @@ fn a_ramp_in_virtual_time_leaves_out_what_arrives_in_it() {
     let run = simulated_after(claim, vec![reads], 60_000, 300 * MS);
     let [job] = &run.jobs[..] else { panic!("{} jobs", run.jobs.len()) };
     let due = job.lag.count() + job.unsent;
-    assert_eq!((due, job.elapsed_ns, run.ops), (700, 700 * MS, 1000));
+    assert_eq!((due, job.elapsed_ns / MS, run.ops), (700, 700, 1000));
     // The one that arrives at 299 ms completes at the end of the ramp.
     assert_eq!(
         (run.warm_up.as_ref().map(|warm_up| warm_up.ops), job.reads.histogram.count()),
@@ -452,6 +452,12 @@ fn a_job_rests_after_several_requests_and_ends_by_the_clock() {
     let reads: Vec<u64> = run.jobs.iter().map(|job| job.reads.histogram.count()).collect();
     assert_eq!(reads, [400, 800], "two in 5 ms, for one second and for two");
     assert_eq!(run.jobs[0].elapsed_ns, 1000 * MS);
+    // 32 in flight at its end complete later, and take that time: a server of 1 ms does 1000 a second.
+    let deep = LoadJob { queue_depth: 32, lasts_ns: Some(10 * MS), ..LoadJob::random_reads("deep", 1 << 30) };
+    let (_file, claim) = servers(1);
+    let run = simulated(claim, vec![deep], 4000);
+    let (count, elapsed_ns) = (run.jobs[0].reads.histogram.count(), run.jobs[0].elapsed_ns);
+    assert!(count >= 32 && elapsed_ns / MS == count, "{count} in {elapsed_ns} ns");
     let (_directory, path) = file_of(4 << 20);
     let timed =
         LoadJob { path: IoPath::Buffered, lasts_ns: Some(50 * MS), ..LoadJob::random_reads("r", 4 << 20) };
@@ -463,5 +469,28 @@ fn a_job_rests_after_several_requests_and_ends_by_the_clock() {
         let (_, run, _) = visit(&job(&workload, &claims, millis(600_000)));
         assert_eq!(run.ended, Ended::OutOfTime, "a minute was allowed");
         assert!(run.jobs[0].reads.histogram.count() > 0);
+    }
+}
+
+/// Where all jobs are delayed, no stream starts the run at once for the others.
+#[test]
+fn jobs_that_are_all_delayed_begin_one_after_the_other() {
+    let (_directory, path) = file_of(4 << 20);
+    for (queue_depth, engine) in [(1, EngineKind::Sync), (4, EngineKind::Uring)] {
+        let first = LoadJob {
+            path: IoPath::Buffered,
+            queue_depth,
+            delay_ns: 30 * MS,
+            lasts_ns: Some(50 * MS),
+            ..LoadJob::random_reads("first", 4 << 20)
+        };
+        let second = LoadJob { name: "second".into(), delay_ns: 60 * MS, ..first.clone() };
+        for jobs in [vec![first.clone()], vec![first, second]] {
+            let workload = load(jobs, 4 << 20, engine);
+            let claims = [reading(&path)];
+            let (_, run, _) = visit(&job(&workload, &claims, millis(600_000)));
+            assert!(run.jobs.iter().all(|job| job.reads.histogram.count() > 0), "{engine:?}");
+            assert!(run.elapsed_ns >= 80 * MS, "the delay and the time of the first: {}", run.elapsed_ns);
+        }
     }
 }

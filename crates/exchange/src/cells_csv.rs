@@ -50,7 +50,7 @@ pub const COLUMNS: &[Column] = &[
     column("device_serial", |record, cell| Text(of_device(record, cell, |device| device.serial.clone()))),
     column("cell", |_, cell| text(&cell.id)),
     column("experiment", |_, cell| Word(cell.experiment.as_str())),
-    column("op", |_, cell| Word(cell.workload.op.as_str())),
+    column("op", |_, cell| Word(cell.workload.direction())),
     column("pattern", |_, cell| Word(cell.workload.word(Untold::Pattern).unwrap_or_default())),
     column("path", |_, cell| Word(cell.workload.word(Untold::Path).unwrap_or_default())),
     column("sync", |_, cell| Word(cell.workload.word(Untold::Sync).unwrap_or_default())),

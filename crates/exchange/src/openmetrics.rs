@@ -224,7 +224,7 @@ fn settings(cell: &CellRecord) -> String {
     let count = |count: u32| if count > 0 { count.to_string() } else { String::new() };
     labels(&[
         ("experiment", cell.experiment.as_str()),
-        ("op", workload.op.as_str()),
+        ("op", workload.direction()),
         ("pattern", workload.word(Untold::Pattern).unwrap_or_default()),
         ("path", workload.word(Untold::Path).unwrap_or_default()),
         ("sync", workload.word(Untold::Sync).unwrap_or_default()),

@@ -35,6 +35,10 @@ impl CellTotals {
         // Requests of different sizes have no common rate.
         let is_mixed = cell.workload.points.as_ref().is_some_and(|points| !points.block_bytes.is_empty());
         let block_bytes = cell.workload.block_bytes;
+        // The requests of jobs may have several sizes.
+        let (bytes, ops) = (sum(|visit| visit.bytes), sum(|visit| visit.ops));
+        let request_bytes =
+            if cell.workload.jobs.is_empty() { block_bytes as f64 } else { bytes as f64 / ops.max(1) as f64 };
         let bytes_per_s = if is_mixed { None } else { self.estimate(cell.extent, block_bytes) };
         CellResult {
             elapsed_ns: Some(elapsed_ns),
@@ -42,10 +46,10 @@ impl CellTotals {
             issuing: self.issuing.clone(),
             asked_bytes: Some(self.asked_bytes),
             pass_bytes: cell.extent.pass_bytes().filter(|_| !is_mixed),
-            bytes: Some(sum(|visit| visit.bytes)),
-            ops: Some(sum(|visit| visit.ops)),
+            bytes: Some(bytes),
+            ops: Some(ops),
             bytes_per_s,
-            ops_per_s: bytes_per_s.map(|rate| rate.over(block_bytes as f64)),
+            ops_per_s: bytes_per_s.map(|rate| rate.over(request_bytes)),
             latency_ns: Some(Latency::from(&self.histogram).with_rounds(&self.round_histograms)),
             to_return_ns: self.sum_of(|visit| visit.to_return_ns),
             to_close_ns: self.sum_of(|visit| visit.to_close_ns),

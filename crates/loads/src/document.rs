@@ -185,6 +185,15 @@ fn threshold_of(text: &ThresholdText, jobs: &[LoadJob]) -> Result<Threshold, Loa
             "has each where its statistic is share-over or time-over, and no time of 0",
         ));
     }
+    let disputed_until = amount("disputed-until", &text.disputed_until, text.statistic)?;
+    let is_looser =
+        |until: f64| at_most.is_none_or(|most| until > most) && at_least.is_none_or(|least| until < least);
+    if disputed_until.is_some_and(|until| !is_looser(until)) {
+        return Err(value(
+            "threshold",
+            "has disputed-until beyond its mark: above at-most, or below at-least",
+        ));
+    }
     Ok(Threshold {
         job: text.job.clone(),
         of: text.of,
@@ -193,7 +202,7 @@ fn threshold_of(text: &ThresholdText, jobs: &[LoadJob]) -> Result<Threshold, Loa
         at_least,
         over_ns,
         each_ns,
-        disputed_until: amount("disputed-until", &text.disputed_until, text.statistic)?,
+        disputed_until,
     })
 }
 
@@ -255,6 +264,14 @@ mod tests {
         for (threshold, expected) in [
             ("of = \"reads\"\nstatistic = \"p99\"\nat-most = \"1ms\"", "job log has no reads"),
             ("of = \"writes\"\nstatistic = \"p99\"", "one of at-most and at-least"),
+            (
+                "of = \"flushes\"\nstatistic = \"p99\"\nat-most = \"10ms\"\ndisputed-until = \"1ms\"",
+                "has disputed-until beyond its mark",
+            ),
+            (
+                "of = \"writes\"\nstatistic = \"ops/s\"\nat-least = \"100\"\ndisputed-until = \"500\"",
+                "has disputed-until beyond its mark",
+            ),
             ("of = \"writes\"\nstatistic = \"p99\"\nat-most = \"1ms\"\nover = \"1ms\"", "only there"),
             ("of = \"writes\"\nstatistic = \"p99\"\nat-most = \"1ms\"\neach = \"1h\"", "has each where"),
             ("of = \"writes\"\nstatistic = \"p99\"\nat-most = \"fast\"", "at-most"),

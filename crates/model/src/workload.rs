@@ -188,6 +188,13 @@ impl Workload {
         self.tells(word).then_some(text)
     }
 
+    /// The direction in tables for other programs: `read`, `write`, or `mixed` for a load that does both, whose rate is of neither.
+    pub fn direction(&self) -> &'static str {
+        let reads = self.jobs.iter().any(|job| job.reads.is_some());
+        let writes = self.jobs.iter().any(|job| job.writes.is_some());
+        if reads && writes { "mixed" } else { self.op.as_str() }
+    }
+
     /// First byte of the span, if it is known.
     pub fn known_offset_bytes(&self) -> Option<u64> {
         Some(self.offset_bytes).filter(|&offset| offset != crate::UNKNOWN_OFFSET)

@@ -101,6 +101,13 @@ impl Histogram {
         self.counts[..=index_of(ns)].iter().fold(0, |sum, &count| sum.saturating_add(count))
     }
 
+    /// How many values are surely at most `ns`: of the bucket that holds `ns`, none unless it ends there.
+    pub fn count_within(&self, ns: u64) -> u64 {
+        let index = index_of(ns);
+        let end = if bounds_of(index).1 <= ns { index + 1 } else { index };
+        self.counts[..end].iter().fold(0, |sum, &count| sum.saturating_add(count))
+    }
+
     /// The sum in nanoseconds of the values above `ns`, to the width of a bucket: those of the bucket that holds `ns` do not count, and each
     /// other counts as the middle of its bucket.
     pub fn sum_above(&self, ns: u64) -> f64 {

@@ -248,7 +248,7 @@ fn insert_cell(transaction: &Transaction<'_>, run: &str, row: &CellRow<'_>) -> r
         ":position": whole(*position as u64),
         ":id": cell.id,
         ":experiment": cell.experiment.as_str(),
-        ":op": workload.op.as_str(),
+        ":op": workload.direction(),
         ":pattern": word(Untold::Pattern),
         ":path": word(Untold::Path),
         ":sync": word(Untold::Sync),

@@ -4,7 +4,7 @@
 use super::figure::{Figure, is_about_lasting};
 use crate::medium;
 use crate::steady::Course;
-use rdsk_model::{CellRecord, JobResult, Need, Record, Statistic, Threshold, VerdictCode};
+use rdsk_model::{CellRecord, JobResult, Need, Record, Statistic, Subject, Threshold, VerdictCode};
 
 /// Requests of which the longest is worth a word.
 const FEW: u64 = 20;
@@ -41,6 +41,7 @@ pub(super) fn doubts(
     let of_pass = by_verdict
         .0
         .or_else(|| memory_doubt(record))
+        .or_else(|| copy_doubt(threshold, cell))
         .or_else(|| flush_doubt(record, threshold, cell, result))
         .or_else(|| space_doubt(record, threshold, cell))
         .or_else(|| rare_doubt(threshold, figure))
@@ -83,6 +84,18 @@ fn platter_doubt(record: &Record, cell: &CellRecord, result: &JobResult) -> Opti
         rdsk_units::printable(&device.name),
         rdsk_units::Nanos(median_ns)
     ))
+}
+
+/// A buffered write returns when memory has its data, whatever the disk does with it later.
+fn copy_doubt(threshold: &Threshold, cell: &CellRecord) -> Option<String> {
+    let is_of_rate =
+        matches!(threshold.statistic, Statistic::OpsPerS | Statistic::BytesPerS | Statistic::LowestBytesPerS);
+    let job = cell.workload.jobs.iter().find(|job| job.name == threshold.job)?;
+    let is_copied = job.path.uses_page_cache() && !job.dsync && job.writes.is_some();
+    let is_of_writes = matches!(threshold.of, Subject::Writes | Subject::Requests);
+    (is_copied && is_of_writes && !is_of_rate).then(|| {
+        "a buffered write returns when memory has its data, so that this is the time of a copy and not of the disk".into()
+    })
 }
 
 fn memory_doubt(record: &Record) -> Option<String> {

@@ -220,6 +220,10 @@ pub(super) fn source_bound(facts: &Facts<'_>) -> Judgement {
 
 /// Step 10: the processor was busy all the time.
 pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
+    // The host of a simulated system takes time, and its processor is never what limits it.
+    if facts.is_simulated() {
+        return None;
+    }
     let workload = &facts.cell.workload;
     // The threads engine has one thread per I/O in flight and may use more than one processor.
     let threads = match facts.cell.result.engine {

@@ -1,7 +1,21 @@
-//! The verdict of a load that reads and writes at once: each direction is judged as a cell of its own, by the same counters, and the first
-//! that is not the device's speaks for the whole.
+//! The verdict of a load that reads and writes at once: each direction is judged as a cell of its own, by the same counters, and the one
+//! that takes more away from the figure speaks for the whole.
 
-use rdsk_model::{CellRecord, JobResult, KindResult, Op};
+use rdsk_model::{CellRecord, JobResult, KindResult, Op, VerdictCode};
+
+/// How much a verdict takes away from a figure: that it is not the device's at all, before that others took part in it.
+pub(super) const fn weight(code: VerdictCode) -> u8 {
+    match code {
+        VerdictCode::Device => 0,
+        VerdictCode::CpuBound => 1,
+        VerdictCode::Disturbed => 2,
+        VerdictCode::Throttled => 3,
+        VerdictCode::SourceBound => 4,
+        VerdictCode::Unverified => 5,
+        VerdictCode::PageCache | VerdictCode::Hole => 6,
+        VerdictCode::Incomplete => 7,
+    }
+}
 
 /// What the jobs of a cell did in one direction: I/Os and bytes.
 fn done(cell: &CellRecord, op: Op) -> (u64, u64) {
@@ -38,6 +52,26 @@ pub(super) fn halves(cell: &CellRecord) -> Option<[CellRecord; 2]> {
 mod tests {
     use crate::fixtures;
     use rdsk_model::VerdictCode;
+
+    /// Reads that others disturbed hid writes that memory took, and a need that asks for fast writes was met.
+    #[test]
+    fn memory_of_one_direction_weighs_more_than_others_io_in_the_other() {
+        let mut record = fixtures::load();
+        let cell = &mut record.cells[0];
+        let device = &mut cell.evidence.device[0];
+        device.read_bytes = device.read_bytes.map(|bytes| bytes * 3);
+        device.write_bytes = Some(0);
+        device.diskstat = Some(rdsk_model::DiskStat::default());
+        let [reads, writes] = super::halves(cell).unwrap();
+        let judge =
+            |cell: &rdsk_model::CellRecord| super::super::one_way(cell, &record.targets, Some(8), true).code;
+        assert_eq!(judge(&reads), VerdictCode::Disturbed);
+        let of_writes = judge(&writes);
+        assert!(super::weight(of_writes) > super::weight(VerdictCode::Disturbed), "{of_writes:?}");
+        let verdict = crate::verdict(&record.cells[0], &record.targets, Some(8));
+        assert_eq!(verdict.code, of_writes, "{}", verdict.text);
+        assert!(verdict.text.starts_with("writes: "), "{}", verdict.text);
+    }
 
     /// A log writes whole pages and the journal of its filesystem: more than its bytes, while another job reads.
     #[test]

@@ -101,7 +101,9 @@ impl<'a> LoadStream<'a> {
         let deadline_ns = self.job.deadline_ns(counts_from_ns, deadline_ns);
         let end_ns = self.job.deadline_ns(counts_from_ns, end_ns);
         self.run.unsent += self.source.due_before(end_ns.min(deadline_ns).saturating_sub(began_ns));
-        let over_ns = if self.source.is_over() { self.last_end_ns.max(began_ns) } else { end_ns };
+        // What completes later than the job was to end counts, and so does its time.
+        let last_ns = self.last_end_ns.max(began_ns);
+        let over_ns = if self.source.is_over() { last_ns } else { last_ns.max(end_ns) };
         self.run.elapsed_ns = over_ns.saturating_sub(counts_from_ns);
         &self.run
     }

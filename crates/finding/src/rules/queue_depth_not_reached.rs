@@ -1,6 +1,7 @@
 //! `queue-depth-not-reached`: fewer I/Os were in flight than requested, because the queue never filled, or because the visits were so
 //! short that the queue emptied for much of them.
 
+use super::few_samples::more_time;
 use super::prelude::*;
 use rdsk_model::LoadJob;
 
@@ -71,7 +72,7 @@ fn emptied(cells: &[&CellRecord]) -> Vec<Finding> {
         RULE.about(cells, "repeats too short for the queue depth", text, cited)
             .inferred()
             .effect(Stake::Cost, None, what)
-            .advice("give more --budget, or measure fewer topics with --only, or lower the queue depth"),
+            .advice(&format!("{}, or lower the queue depth", more_time(cells))),
     ]
 }
 

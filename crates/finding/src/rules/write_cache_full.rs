@@ -38,13 +38,13 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                 "{} were written at {fast}, then the rate fell to {slow} and stayed there",
                 words::bytes(fall.visit_bytes)
             ),
-            format!("measure past the cache: --bytes {} or more", words::bytes(size.saturating_mul(4))),
+            format!("measure past the cache: write {} or more", words::bytes(size.saturating_mul(4))),
         )
     } else {
         (
             "write cache full".into(),
             format!("An earlier repeat wrote at {fast}, a later one at {slow}"),
-            "measure past the cache, with --bytes of several times its size".into(),
+            "measure past the cache: write several times its size".into(),
         )
     };
     let fallen = format!("{title}, then the rate falls from {fast} to {slow}");

@@ -27,7 +27,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cited = |cell: &CellRecord| {
         let flushes =
             metrics::flushes(cell).map_or_else(|| "not counted".into(), |flushes| flushes.to_string());
-        cite(cell, "flushes", format_args!("{flushes} for {} writes", cell.result.ops.unwrap_or(0)))
+        cite(cell, "flushes", format_args!("{flushes} for {} writes", writes_of(cell)))
     };
     let text = format!(
         "{reports} A direct write returns when the cache has the data, and a power failure loses what no flush (fsync, O_DSYNC) has sent to \
@@ -47,6 +47,15 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         .advice("use fsync or O_DSYNC for what must survive; a battery-backed cache should report write through");
     finding.evidence.insert(0, format!("{name}: {source}write_cache = write back"));
     vec![finding]
+}
+
+/// The writes of a cell; of a load, those of its jobs.
+fn writes_of(cell: &CellRecord) -> u64 {
+    let jobs = &cell.result.jobs;
+    if jobs.is_empty() {
+        return cell.result.ops.unwrap_or(0);
+    }
+    jobs.iter().filter_map(|job| job.writes.as_ref()).map(|kind| kind.ops).sum()
 }
 
 /// The devices below a cell whose caches are volatile: of a filesystem that lies on several, all of these.

@@ -137,6 +137,11 @@ fn draw_decision(page: &mut Page, comparing: &Comparing<'_>, pair: &RunPair<'_>,
     if let Some(text) = latencies(pair, other) {
         page.sentence(Tone::Plain, "", text);
     }
+    let jobs = || pair.cells.iter().map(|cell| &cell.base.workload.jobs);
+    if jobs().any(|jobs| jobs.len() > 1 || jobs.iter().any(|job| job.flush.is_some())) {
+        let text = "Of loads, all requests together are compared: not their flushes, and not single jobs.";
+        page.sentence(Tone::Plain, "", text);
+    }
 }
 
 /// Which of two runs is faster, in how many tests and by how much, and where most; untrusted are the names alone.

@@ -34,6 +34,7 @@ fn highest_rate(promised: &Promised) -> String {
         (Some(best), None) => {
             format!("{name} ≤ {most} holds at {}/s, the most that was tried ({closed})", count(best))
         }
+        (None, _) if promised.steps.is_empty() => "no rate was tried, since no request completed".into(),
         (None, _) if promised.steps.iter().any(|step| step.held_ns.is_none()) => {
             format!(
                 "too few requests for a {name} at the rates that were tried ({closed}): give more --budget"
