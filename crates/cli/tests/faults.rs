@@ -231,7 +231,7 @@ fn a_test_file_that_does_not_fit() {
     }
     // The hint holds what it promises, and a tenth stays free.
     let hint = ask(&format!("paths {place} --size 1G")).error_and_hint().1;
-    let size = hint.split("--size ").nth(1).unwrap_or_else(|| panic!("no size in: {hint}"));
+    let size = hint.split("at most ").nth(1).unwrap_or_else(|| panic!("no size in: {hint}"));
     // We may be too late to see the file.
     first_right(10, || {
         let started = start(&format!("paths {place} --size {size} --bytes 1M --runtime 600ms"));

@@ -100,6 +100,20 @@ fn other_streams_go_on() {
     }
 }
 
+/// Makes a file shorter when all is open and before anything is read.
+struct Shortens(std::fs::File, u64);
+
+impl Control for Shortens {
+    fn window(&mut self, _progress: &Progress) -> Flow {
+        Flow::Continue
+    }
+
+    fn starts_at_ns(&mut self, is_ready: bool) -> Option<u64> {
+        self.0.set_len(self.1).unwrap();
+        is_ready.then_some(0)
+    }
+}
+
 #[test]
 fn a_short_transfer_is_an_error() {
     for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Threads, 1), (EngineKind::Uring, 1)] {
@@ -109,7 +123,7 @@ fn a_short_transfer_is_an_error() {
         let (_directory, path) = file_of(16 * PAGE);
         let claims = [reading(&path)];
         let shrunk = std::fs::File::options().write(true).open(&path).unwrap();
-        shrunk.set_len(8 * PAGE + 512).unwrap();
+        let mut shortens = Shortens(shrunk, 8 * PAGE + 512);
         let workload = Workload {
             path: IoPath::Buffered,
             block_bytes: PAGE,
@@ -118,7 +132,8 @@ fn a_short_transfer_is_an_error() {
             queue_depth,
             ..Workload::sequential_read(16 * PAGE)
         };
-        let (_, run, _) = visit(&job(&workload, &claims, ops(16)));
+        let (_, run, _) =
+            visit_with(RealEngine::default(), &job(&workload, &claims, ops(16)), &mut shortens).unwrap();
         assert_eq!((run.ended, run.ops), (Ended::Failed, 8));
         assert_eq!((run.errors[0].errno, run.errors[0].offset_bytes), (0, 8 * PAGE));
         assert_eq!(run.errors[0].message, "short read: 512 of 4096 bytes");

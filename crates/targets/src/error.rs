@@ -247,6 +247,6 @@ mod tests {
     fn a_size_that_does_not_fit_says_which_would() {
         let error = TargetError::TooLarge { path: "/d".into(), wanted_bytes: 1 << 30, free_bytes: 5 << 20 };
         assert_eq!(error.to_string(), "a test file of 1 GiB does not fit in /d, where 5 MiB may be used");
-        assert!(error.hint().unwrap().contains("--size 5MiB"));
+        assert!(error.hint().unwrap().contains("at most 5MiB"));
     }
 }

@@ -430,7 +430,7 @@ fn a_full_filesystem_is_an_error_and_left_clean() {
 
     let error = make(mount.path(), &fixed(60 * MIB)).unwrap_err();
     assert!(matches!(error, TargetError::TooLarge { .. }), "{error}");
-    assert!(error.hint().unwrap().contains("--size"));
+    assert!(error.hint().unwrap().contains("ask for at most "));
 
     assert_eq!(error.problem().kind, rdsk_model::ProblemKind::Refused);
     let left: Vec<PathBuf> = names(mount.path())

@@ -166,7 +166,7 @@ mod tests {
         assert!(finding.text.contains("holds 7.8"), "{}", finding.text);
         assert!(finding.text.contains("and 5.8"), "{}", finding.text);
         assert!(finding.text.contains("Reads kept their rate"), "{}", finding.text);
-        assert!(finding.advice.is_some_and(|advice| advice.contains("--bytes 31")));
+        assert!(finding.advice.is_some_and(|advice| advice.contains("write 31")));
     }
 
     #[test]

@@ -36,9 +36,16 @@ fn highest_rate(promised: &Promised) -> String {
         }
         (None, _) if promised.steps.is_empty() => "no rate was tried, since no request completed".into(),
         (None, _) if promised.steps.iter().any(|step| step.held_ns.is_none()) => {
-            format!(
-                "too few requests for a {name} at the rates that were tried ({closed}): give more --budget"
-            )
+            let known = promised.steps.iter().filter(|step| step.held_ns.is_some());
+            match known.map(|step| step.offered_per_s).reduce(f64::min) {
+                Some(least) => format!(
+                    "{name} is above {most} at {}/s, and lower rates have too few requests for one ({closed}): give more --budget",
+                    count(least)
+                ),
+                None => format!(
+                    "too few requests for a {name} at the rates that were tried ({closed}): give more --budget"
+                ),
+            }
         }
         (None, _) => format!("{name} ≤ {most} holds at no rate that was tried ({closed})"),
     }
