@@ -169,6 +169,8 @@ fn why_unsure(threshold: &Threshold, figure: &Figure, result: &JobResult) -> Str
         let enough = if threshold.statistic == Statistic::P999 { 10_000 } else { 1000 };
         if figure.ops < enough {
             format!("too few requests for an interval ({})", figure.ops)
+        } else if result.kinds().all(|(_, kind)| kind.latency_ns.rounds.len() < 2) {
+            "a single repeat shows no interval".into()
         } else {
             "the repeats differ too much for an interval".into()
         }

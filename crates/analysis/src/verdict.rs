@@ -42,6 +42,11 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
     one_way(cell, targets, cpus, false)
 }
 
+/// The verdicts of the reads and of the writes of a load that does both, each as of a cell of its own; `None` for other cells.
+pub(crate) fn directions(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Option<[Verdict; 2]> {
+    mixed::halves(cell).map(|halves| halves.each_ref().map(|half| one_way(half, targets, cpus, true)))
+}
+
 /// Judges a cell in one direction, which is that of its workload, or half of a load.
 fn one_way(cell: &CellRecord, targets: &[Target], cpus: Option<u32>, is_half: bool) -> Verdict {
     let Some(facts) = Facts::gather(cell, targets) else {
@@ -53,9 +58,7 @@ fn one_way(cell: &CellRecord, targets: &[Target], cpus: Option<u32>, is_half: bo
         let text = format!("nothing completed: {}", rdsk_units::printable(&cell.result.why));
         return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
     };
-    if let Some(halves) = mixed::halves(cell).filter(|_| !is_half) {
-        let judged = halves.each_ref().map(|half| one_way(half, targets, cpus, true));
-        let [reads, writes] = judged;
+    if let Some([reads, writes]) = if is_half { None } else { directions(cell, targets, cpus) } {
         let is_of_device = |verdict: &Verdict| verdict.code == VerdictCode::Device;
         return if is_of_device(&reads) && is_of_device(&writes) {
             Verdict { text: format!("{}; {}", reads.text, writes.text), ..reads }

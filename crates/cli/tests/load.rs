@@ -315,7 +315,7 @@ fn a_figure_that_says_too_little_is_unsure() {
                 "{job}rw = \"write\"\npath = \"buffered\"\nfdatasync = 100\n{}",
                 threshold("statistic = \"p99\"\nat-most = \"1ms\"").replace("reads", "writes")
             ),
-            "this is the time of a copy and not of the disk",
+            "this is the time of a copy, not of the disk",
         ),
         (
             format!(
@@ -362,6 +362,14 @@ fn the_rates_of_loads_are_those_of_their_requests() {
         let rate = figure(result, "/ops_per_s/mean");
         assert!((rate / expected - 1.0).abs() < 0.01, "{line}: {rate} of {expected}");
     }
+    // A job that ends sooner is in the rate of the time in which both ran, and its large requests are not in all of the others' time.
+    let file = file_of(
+        "[[job]]\nname = \"a\"\nrw = \"randread\"\nrate = \"1000\"\n[[job]]\nname = \"b\"\nrw = \"write\"\nbs = \"1M\"\n\
+         rate = \"100\"\nruntime = \"1s\"\n",
+    );
+    let record = document(&format!("load {} sim:tms-ramsan --budget 6s", file.path().display()), 0);
+    let result = &record["cells"][0]["result"];
+    assert!(result["ops_per_s"].is_null() && result["bytes_per_s"].is_object(), "{result}");
     let line = "load sim:wd2500 --rw randrw --mix 95 --budget 5s -q --history";
     assert_eq!(rdsk(line.split(' ').chain([path])).status_code, Some(0));
     let list = cli::json(&rdsk(["list", "--json", "--history", path]));

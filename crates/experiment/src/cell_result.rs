@@ -35,10 +35,14 @@ impl CellTotals {
         // Requests of different sizes have no common rate.
         let is_mixed = cell.workload.points.as_ref().is_some_and(|points| !points.block_bytes.is_empty());
         let block_bytes = cell.workload.block_bytes;
-        // The requests of jobs may have several sizes.
         let (bytes, ops) = (sum(|visit| visit.bytes), sum(|visit| visit.ops));
-        let request_bytes =
-            if cell.workload.jobs.is_empty() { block_bytes as f64 } else { bytes as f64 / ops.max(1) as f64 };
+        // Of jobs with requests of several sizes, those that ran at another time than the rate is of have none in common with it.
+        let request_bytes = match cell.workload.jobs.len() {
+            0 => Some(block_bytes as f64),
+            _ if ops.checked_mul(block_bytes) == Some(bytes) => Some(block_bytes as f64),
+            1 => Some(bytes as f64 / ops.max(1) as f64),
+            _ => None,
+        };
         let bytes_per_s = if is_mixed { None } else { self.estimate(cell.extent, block_bytes) };
         CellResult {
             elapsed_ns: Some(elapsed_ns),
@@ -49,7 +53,7 @@ impl CellTotals {
             bytes: Some(bytes),
             ops: Some(ops),
             bytes_per_s,
-            ops_per_s: bytes_per_s.map(|rate| rate.over(request_bytes)),
+            ops_per_s: bytes_per_s.zip(request_bytes).map(|(rate, bytes)| rate.over(bytes)),
             latency_ns: Some(Latency::from(&self.histogram).with_rounds(&self.round_histograms)),
             to_return_ns: self.sum_of(|visit| visit.to_return_ns),
             to_close_ns: self.sum_of(|visit| visit.to_close_ns),

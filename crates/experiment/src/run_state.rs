@@ -192,7 +192,8 @@ fn hint(engine: EngineKind, errno: Option<i32>) -> &'static str {
         (_, Some(ENOSPC | EDQUOT)) => {
             "free space, raise the quota if there is one, or measure reads; the record keeps the figures up to the error"
         }
-        (_, None) => {
+        // A transfer that was shorter than requested has no number.
+        (_, Some(0) | None) => {
             "a file ends so where its owner has made it shorter; else look at the kernel's log (dmesg) for the device"
         }
         _ => "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error",
@@ -207,7 +208,8 @@ mod tests {
     fn a_full_filesystem_is_no_failing_device() {
         let hint_of = |errno| hint(EngineKind::Sync, Some(errno));
         assert!(hint_of(ENOSPC).starts_with("free space") && hint_of(EDQUOT).starts_with("free space"));
-        assert!(hint_of(5).contains("dmesg"));
+        assert!(hint_of(5).contains("dmesg") && !hint_of(5).contains("shorter"));
+        assert!(hint_of(0).contains("made it shorter"), "a transfer that was shorter than requested");
         assert!(hint(EngineKind::Sim, Some(ENOSPC)).contains("rdsk sim show"));
     }
 }

@@ -282,6 +282,12 @@ mod tests {
         for (ns, count) in [(0, 0), (1, 1), (99, 1), (100, 3), (4_000, 3), (6_000, 4), (u64::MAX, 5)] {
             assert_eq!(histogram.count_up_to(ns), count, "{ns}");
         }
+        // Those of a bucket count where it ends, and not before.
+        let (low, high) = bounds_of(index_of(5_000));
+        assert!(low < high, "a bucket of several values");
+        for (ns, count) in [(0, 0), (1, 1), (100, 3), (low, 3), (high - 1, 3), (high, 4), (u64::MAX, 5)] {
+            assert_eq!(histogram.count_within(ns), count, "{ns}");
+        }
     }
 
     #[test]

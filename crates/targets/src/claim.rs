@@ -261,6 +261,9 @@ impl Claim {
             errno => TargetError::from_io(&self.path, "opened", errno.into()),
         })?;
         self.check(&fd, node)?;
+        if mode.access == Access::Write {
+            self.check_length(&fd, node)?;
+        }
         if let Some(recheck) = self.recheck.as_deref().filter(|_| mode.access == Access::Write) {
             recheck.authorize(&fd, Written::IfReleased)?;
         }
@@ -288,6 +291,7 @@ impl Claim {
     fn judge_written(&self, fd: impl AsFd, written: Written) -> Result<(), TargetError> {
         if let Held::Node { node, .. } = &self.held {
             self.check(&fd, node)?;
+            self.check_length(&fd, node)?;
         }
         self.recheck.as_deref().map_or(Ok(()), |recheck| recheck.authorize(fd, written))
     }
@@ -316,15 +320,21 @@ impl Claim {
         Ok(claim)
     }
 
+    /// Whether a file that is written is as long as it was: writes behind its end would give it the old length again, in blocks that were
+    /// never allocated. A read that finds no more says so itself.
+    fn check_length(&self, fd: impl AsFd, node: &Expected) -> Result<(), TargetError> {
+        let length = rustix::fs::fstat(&fd).map_or(u64::MAX, |stat| stat.st_size.unsigned_abs());
+        if matches!(node, Expected::File { .. }) && length < self.target.size_bytes {
+            return Err(TargetError::Changed { path: shown(&self.path), what: "it has become shorter" });
+        }
+        Ok(())
+    }
+
     /// Compares what was opened with what was checked, after opening: an open device can no longer be replaced.
     fn check(&self, fd: impl AsFd, node: &Expected) -> Result<(), TargetError> {
         node.check_inode(&fd, &self.path)?;
+        let Expected::Block { attachment, sys, .. } = node else { return Ok(()) };
         let changed = |what| Err(TargetError::Changed { path: shown(&self.path), what });
-        let Expected::Block { attachment, sys, .. } = node else {
-            // Writes behind its end would make it as long as it was again, in blocks that were never allocated.
-            let length = rustix::fs::fstat(&fd).map_or(u64::MAX, |stat| stat.st_size.unsigned_abs());
-            return if length < self.target.size_bytes { changed("it has become shorter") } else { Ok(()) };
-        };
         if !attachment.as_ref().is_none_or(|then| then.is_still(sys)) {
             return changed(
                 "its medium, its backing file or its place on the disk has changed, or another device has its number",

@@ -4,7 +4,7 @@
 use super::figure::{Figure, is_about_lasting};
 use crate::medium;
 use crate::steady::Course;
-use rdsk_model::{CellRecord, JobResult, Need, Record, Statistic, Subject, Threshold, VerdictCode};
+use rdsk_model::{CellRecord, JobResult, Need, Record, Statistic, Subject, Threshold, Verdict, VerdictCode};
 
 /// Requests of which the longest is worth a word.
 const FEW: u64 = 20;
@@ -24,9 +24,45 @@ pub(super) fn doubts(
     cell: &CellRecord,
     (result, figure): (&JobResult, &Figure),
 ) -> Doubts {
-    let verdict = cell.verdict.as_ref();
+    let verdicts = verdicts_of(record, threshold.of, cell);
+    let by_verdict: Vec<Doubts> = if verdicts.is_empty() {
+        vec![by_verdict(cell, None)]
+    } else {
+        verdicts.iter().map(|verdict| by_verdict(cell, Some(verdict))).collect()
+    };
+    let of_fail = by_verdict.iter().find_map(|doubts| doubts.of_fail.clone());
+    let of_pass = by_verdict
+        .into_iter()
+        .find_map(|doubts| doubts.of_pass)
+        .or_else(|| memory_doubt(record))
+        .or_else(|| copy_doubt(threshold, cell))
+        .or_else(|| flush_doubt(record, threshold, cell, result))
+        .or_else(|| space_doubt(record, threshold, cell))
+        .or_else(|| rare_doubt(threshold, figure))
+        .or_else(|| unsteady_doubt(need, threshold, result))
+        .or_else(|| length_doubt(need, result))
+        .or_else(|| burst_doubt(record, need, threshold, cell, result))
+        .or_else(|| unsent_doubt(result))
+        .or_else(|| (!need.only_fails.is_empty()).then(|| need.only_fails.clone()));
+    Doubts { of_pass, of_fail }
+}
+
+/// The verdicts that a mark is under: of a load that reads and writes, that of the direction it is about.
+fn verdicts_of(record: &Record, of: Subject, cell: &CellRecord) -> Vec<Verdict> {
+    let Some([reads, writes]) = crate::verdict::directions(cell, &record.targets, None) else {
+        return cell.verdict.iter().cloned().collect();
+    };
+    match of {
+        Subject::Reads => vec![reads],
+        Subject::Writes | Subject::Flushes => vec![writes],
+        Subject::Requests => vec![reads, writes],
+    }
+}
+
+/// What a verdict speaks against.
+fn by_verdict(cell: &CellRecord, verdict: Option<&Verdict>) -> Doubts {
     let text = verdict.map(|verdict| verdict.text.clone()).unwrap_or_default();
-    let by_verdict = match verdict.map(|verdict| verdict.code) {
+    let (of_pass, of_fail) = match verdict.map(|verdict| verdict.code) {
         Some(VerdictCode::Device | VerdictCode::CpuBound) => (None, None),
         Some(VerdictCode::Throttled) => (None, Some(text)),
         Some(VerdictCode::Disturbed) => (None, Some(format!("other I/O took part: {text}"))),
@@ -38,19 +74,7 @@ pub(super) fn doubts(
             (Some(why.clone()), Some(why))
         }
     };
-    let of_pass = by_verdict
-        .0
-        .or_else(|| memory_doubt(record))
-        .or_else(|| copy_doubt(threshold, cell))
-        .or_else(|| flush_doubt(record, threshold, cell, result))
-        .or_else(|| space_doubt(record, threshold, cell))
-        .or_else(|| rare_doubt(threshold, figure))
-        .or_else(|| unsteady_doubt(need, threshold, result))
-        .or_else(|| length_doubt(need, result))
-        .or_else(|| burst_doubt(record, need, threshold, cell, result))
-        .or_else(|| unsent_doubt(result))
-        .or_else(|| (!need.only_fails.is_empty()).then(|| need.only_fails.clone()));
-    Doubts { of_pass, of_fail: by_verdict.1 }
+    Doubts { of_pass, of_fail }
 }
 
 /// Findings that say that a flush does not do what it promises.
@@ -93,8 +117,9 @@ fn copy_doubt(threshold: &Threshold, cell: &CellRecord) -> Option<String> {
     let job = cell.workload.jobs.iter().find(|job| job.name == threshold.job)?;
     let is_copied = job.path.uses_page_cache() && !job.dsync && job.writes.is_some();
     let is_of_writes = matches!(threshold.of, Subject::Writes | Subject::Requests);
+    let which = if threshold.of == Subject::Requests && job.reads.is_some() { "of them " } else { "" };
     (is_copied && is_of_writes && !is_of_rate).then(|| {
-        "a buffered write returns when memory has its data, so that this is the time of a copy and not of the disk".into()
+        format!("the buffered writes {which}return when memory has their data: this is the time of a copy, not of the disk")
     })
 }
 
@@ -202,6 +227,29 @@ fn unsent_doubt(result: &JobResult) -> Option<String> {
 mod tests {
     use super::*;
     use crate::fixtures;
+
+    /// Others took part in the reads, and memory took the writes: each direction has its own doubt.
+    #[test]
+    fn a_mark_is_doubted_for_its_own_direction() {
+        let mut record = fixtures::load();
+        let device = &mut record.cells[0].evidence.device[0];
+        device.read_bytes = device.read_bytes.map(|bytes| bytes * 3);
+        device.write_bytes = Some(0);
+        device.diskstat = Some(rdsk_model::DiskStat::default());
+        let cell = &record.cells[0];
+        let doubted = |of: Subject| {
+            let verdicts = verdicts_of(&record, of, cell);
+            let doubts: Vec<Doubts> =
+                verdicts.iter().map(|verdict| by_verdict(cell, Some(verdict))).collect();
+            [
+                doubts.iter().any(|doubts| doubts.of_pass.is_some()),
+                doubts.iter().any(|doubts| doubts.of_fail.is_some()),
+            ]
+        };
+        assert_eq!(doubted(Subject::Reads), [false, true], "others' reads make ours no faster");
+        assert!(doubted(Subject::Writes)[0], "what memory took meets no mark");
+        assert_eq!(doubted(Subject::Requests), [true, true]);
+    }
 
     #[test]
     fn no_platter_flushes_sooner_than_half_a_turn() {

@@ -248,7 +248,7 @@ fn page_cache_writes() {
     let beside_others = with(memory.clone(), |cell| {
         cell.evidence.device[0].write_bytes = Some(20_000 * MIB);
     });
-    let text = "sda had written 0% of 64 MiB at the return and at most 64 MiB in the end, besides 19.5 GiB for others";
+    let text = "sda had written 0% of 64 MiB at the return and at most 64 MiB for it in the end; 19.5 GiB more were for others, or for the filesystem";
     check(&beside_others, fixtures::file(), VerdictCode::PageCache, text);
     let absorbed = |percent: u64| {
         with(write(IoPath::Buffered), |cell| {

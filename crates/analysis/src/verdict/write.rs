@@ -120,7 +120,8 @@ fn returned_early(facts: &Facts<'_>, absorbed: f64) -> String {
         || format!("{} in the end", words::bytes(moved)),
         |(foreign, _)| {
             let ours = words::bytes(moved - foreign);
-            format!("at most {ours} in the end, besides {} for others", words::bytes(foreign))
+            let foreign = words::bytes(foreign);
+            format!("at most {ours} for it in the end; {foreign} more were for others, or for the filesystem")
         },
     );
     let what = match (facts.is_direct(), facts.is_simulated()) {

@@ -138,11 +138,12 @@ impl Zones {
 
     /// Whether every place is as fast as any other: both ends are, and positions differ by no more than is worth a word, or than the
     /// scatter of their samples makes them. A median of n samples scatters by 1.25 / √n of a sample, and nine in ten lie within 1.64 of
-    /// that on either side; half as much again is left to chance. Of 4 passes that scatter by 10 %, a factor of 1.3 is none.
+    /// that on either side; half as much again is left to chance. Of 4 passes that scatter by 10 %, a factor of 1.3 is none; beyond that a
+    /// difference is worth its figures, whatever it comes from.
     pub fn is_level(&self) -> bool {
         let within = |low: f64, high: f64, factor: f64| high < factor * low;
         let of_chance = self.scatter.unwrap_or(0.0) * 1.25 / (self.passes.max(1) as f64).sqrt();
-        let usual = MIN_FACTOR.max(1.0 + 1.5 * 2.0 * 1.64 * of_chance);
+        let usual = (1.0 + 1.5 * 2.0 * 1.64 * of_chance).clamp(MIN_FACTOR, 1.3);
         let ends = self.outer_bytes_per_s.zip(self.inner_bytes_per_s);
         ends.is_none_or(|(outer, inner)| within(outer.min(inner), outer.max(inner), MIN_FACTOR))
             && self.usual_bytes_per_s().is_none_or(|(low, high)| within(low, high, usual))

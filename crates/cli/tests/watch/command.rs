@@ -259,6 +259,8 @@ fn writes_of_others_where_a_command_only_started_are_not_its_own() {
             let mut busy = std::fs::File::create(start.path().join("busy")).unwrap();
             busy.write_all(&[1; 1 << 16]).unwrap();
             busy.sync_all().unwrap();
+            // Less than the command writes in the same time.
+            std::thread::sleep(std::time::Duration::from_millis(10));
         }
         watching.join().unwrap()
     });

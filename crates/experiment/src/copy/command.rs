@@ -166,7 +166,8 @@ impl CommandPlaces {
         self.witnesses.iter().map(|witness| witness.target.index).collect()
     }
 
-    /// The places whose devices moved anything in this direction; the named ones alone if they moved all that was charged to the command.
+    /// The places whose devices moved anything in this direction; without those that
+    /// are only supposed and moved less than was charged to the command, if the named ones moved all of it.
     fn moved(&self, evidence: &VisitEvidence, op: Op, counts: &CommandCounts) -> Vec<u32> {
         let bytes_of = |target: u32| {
             let devices = evidence.devices.iter().filter(|device| device.target == target);
@@ -178,8 +179,12 @@ impl CommandPlaces {
         let charged = if op == Op::Read { counts.charged.read_bytes } else { counts.charged.write_bytes };
         let named = moved.iter().filter(|(target, _)| *target < self.named);
         let named_bytes: u64 = named.map(|(_, bytes)| bytes).sum();
-        let all_named = charged.is_some_and(|charged| named_bytes as f64 >= NEARLY_ALL * charged as f64);
-        let is_left = |(target, _): &&(u32, u64)| !(all_named && named_bytes > 0) || *target < self.named;
+        let has_all = |bytes: u64| {
+            charged.is_some_and(|charged| charged > 0 && bytes as f64 >= NEARLY_ALL * charged as f64)
+        };
+        // Where another place moved as much, either may have been the command's.
+        let is_left =
+            |(target, bytes): &&(u32, u64)| !has_all(named_bytes) || *target < self.named || has_all(*bytes);
         moved.iter().filter(is_left).map(|(target, _)| *target).collect()
     }
 

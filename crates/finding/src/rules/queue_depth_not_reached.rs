@@ -72,7 +72,7 @@ fn emptied(cells: &[&CellRecord]) -> Vec<Finding> {
         RULE.about(cells, "repeats too short for the queue depth", text, cited)
             .inferred()
             .effect(Stake::Cost, None, what)
-            .advice(&format!("{}, or lower the queue depth", more_time(cells))),
+            .advice(format!("{}, or lower the queue depth", more_time(cells))),
     ]
 }
 

@@ -161,8 +161,7 @@ fn nothing_compared(pair: &RunPair<'_>, base: &str, other: &str) -> String {
     let is_empty = |run: &Record| run.cells.is_empty();
     // Both were refused for the same reason, often enough.
     if is_empty(pair.base) && is_empty(pair.other) && ending(pair.base) == ending(pair.other) {
-        let ending =
-            ending(pair.base).replacen("it failed", "both failed", 1).replacen("it was", "both were", 1);
+        let ending = ending_of(pair.base, ["both", "both were"]);
         return printable(&format!("Nothing is compared: neither run has a test{ending}."));
     }
     let reason = |name: &str, run: &Record| format!("{name} has no test{}", ending(run));
@@ -235,13 +234,17 @@ fn draw_runs(page: &mut Page, comparing: &Comparing<'_>) {
 
 /// How a run ended that was not completed.
 fn ending(run: &Record) -> String {
-    let how = match (run.status, &run.error) {
-        (Status::Complete, _) => return String::new(),
-        (Status::Interrupted, _) => "was interrupted".into(),
-        (Status::Failed, None) => "failed".into(),
-        (Status::Failed, Some(problem)) => format!("failed: {}", problem.message),
-    };
-    format!("; it {how}")
+    ending_of(run, ["it", "it was"])
+}
+
+/// The same with this subject, and with it in the passive.
+fn ending_of(run: &Record, [subject, passive]: [&str; 2]) -> String {
+    match (run.status, &run.error) {
+        (Status::Complete, _) => String::new(),
+        (Status::Interrupted, _) => format!("; {passive} interrupted"),
+        (Status::Failed, None) => format!("; {subject} failed"),
+        (Status::Failed, Some(problem)) => format!("; {subject} failed: {}", problem.message),
+    }
 }
 
 fn draw_differences(page: &mut Page, differences: &[Difference]) {
