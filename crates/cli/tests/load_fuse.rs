@@ -48,17 +48,19 @@ impl fmt::Display for Latency {
 #[test]
 fn an_open_loop_counts_a_stall_from_the_intended_arrivals() {
     if requires(&NEEDS) {
-        let latencies = first_right(ATTEMPTS, || stalled(Stall { every_ns: 6 * S, lasts_ns: S / 2 }, 24));
+        let latencies = first_right(ATTEMPTS, || stalled(Stall { every_ns: 6 * S, lasts_ns: S / 2 }, 24, 0));
         for latency in latencies {
             assert!(latency.ratio() > BUCKET, "{latency}");
         }
     }
 }
 
-/// Reads at a steady rate, one in flight, of a disk that stalls: their p99.9 and the longest. `Err` where the machine left too few.
-pub(crate) fn stalled(stall: Stall, budget_s: u64) -> Result<Vec<Latency>, String> {
+/// Reads at a steady rate, one in flight, of a disk that stalls: their p99.9 and the longest. `Err` where the machine left too few. The
+/// load begins so long after the disk does: a stall between two repeats is in neither.
+pub(crate) fn stalled(stall: Stall, budget_s: u64, begins_s: u64) -> Result<Vec<Latency>, String> {
     let (disk, device) = programmed(Behaviour { stall: Some(stall), ..Behaviour::single(MS / 5) });
     disk.clear_log();
+    std::thread::sleep(std::time::Duration::from_secs(begins_s));
     let line = format!(
         "load {} --rate {RATE} --arrivals constant --iodepth 1 --budget {budget_s}s --no-history",
         word(device.path())
