@@ -58,7 +58,8 @@ fn one_way(cell: &CellRecord, targets: &[Target], cpus: Option<u32>, is_half: bo
         let text = format!("nothing completed: {}", rdsk_units::printable(&cell.result.why));
         return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
     };
-    if let Some([reads, writes]) = if is_half { None } else { directions(cell, targets, cpus) } {
+    let halves = if is_half { None } else { directions(cell, targets, cpus) };
+    if let Some([reads, writes]) = halves {
         let is_of_device = |verdict: &Verdict| verdict.code == VerdictCode::Device;
         return if is_of_device(&reads) && is_of_device(&writes) {
             Verdict { text: format!("{}; {}", reads.text, writes.text), ..reads }

@@ -203,6 +203,8 @@ fn jobs_and_needs_have_series_of_their_own() {
         assert_eq!(value(&samples, "rdsk_job_requests", &labels), Some(ops));
         assert_eq!(value(&samples, "rdsk_job_latency_seconds_count", &labels), Some(ops));
     }
+    // Its rate is that of reads and writes together.
+    assert_eq!(value(&samples, "rdsk_cell_info", &[("cell", "load/1"), ("op", "mixed")]), Some(1.0));
     let p99 = [("job", "log"), ("kind", "flushes"), ("quantile", "0.99")];
     assert_eq!(value(&samples, "rdsk_job_latency_seconds", &p99), Some(0.0048));
     assert_eq!(value(&samples, "rdsk_job_unsent_requests", &[("job", "database")]), Some(0.0));

@@ -32,7 +32,7 @@ const NEARLY_ALL: f64 = 0.95;
 pub struct CommandPlaces {
     witnesses: Vec<Witness>,
     observer: KernelObserver,
-    /// Places with a lower index are named, others only supposed.
+    /// Places with a lower index are named by the command line, the others are a guess.
     named: u32,
 }
 
@@ -71,8 +71,8 @@ impl PlacesFlushed {
 
 impl CommandPlaces {
     /// Begins to observe these directories and block devices; the command must start now. What cannot be looked at is left out. The
-    /// first so many are `named` by a word; a place that is only supposed, such as the directory that the command starts in, does not
-    /// count where the named ones had all of its I/O, so that another program's I/O there is not taken for its own.
+    /// command line names the first `named` of them. The others, such as the directory in which the command starts, do not count where
+    /// the named ones had all of its I/O: what other programs do there is not the command's.
     pub fn begin(places: &[PathBuf], named: usize, roots: &Roots) -> Self {
         let witness = |(index, place): (u32, &PathBuf)| {
             let fd = rustix::fs::open(place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
@@ -166,8 +166,8 @@ impl CommandPlaces {
         self.witnesses.iter().map(|witness| witness.target.index).collect()
     }
 
-    /// The places whose devices moved anything in this direction; without those that
-    /// are only supposed and moved less than was charged to the command, if the named ones moved all of it.
+    /// The places whose devices moved anything in this direction. Where the named ones moved all that was charged to the command, a guess
+    /// counts only if it moved as much.
     fn moved(&self, evidence: &VisitEvidence, op: Op, counts: &CommandCounts) -> Vec<u32> {
         let bytes_of = |target: u32| {
             let devices = evidence.devices.iter().filter(|device| device.target == target);
