@@ -46,4 +46,6 @@ pub mod words;
 pub mod zones;
 
 pub use analysis::Analysis;
-pub use verdict::{MIN_PAGES, is_burst, is_of_loop_file, read_only_zeros, read_some_zeros, verdict};
+pub use verdict::{
+    MIN_PAGES, is_burst, is_of_loop_file, read_only_zeros, read_some_zeros, verdict, verdicts_by_direction,
+};

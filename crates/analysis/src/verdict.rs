@@ -43,7 +43,11 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
 }
 
 /// The verdicts of the reads and of the writes of a load that does both, each as of a cell of its own; `None` for other cells.
-pub(crate) fn directions(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Option<[Verdict; 2]> {
+pub fn verdicts_by_direction(
+    cell: &CellRecord,
+    targets: &[Target],
+    cpus: Option<u32>,
+) -> Option<[Verdict; 2]> {
     mixed::halves(cell).map(|halves| halves.each_ref().map(|half| one_way(half, targets, cpus, true)))
 }
 
@@ -58,7 +62,7 @@ fn one_way(cell: &CellRecord, targets: &[Target], cpus: Option<u32>, is_half: bo
         let text = format!("nothing completed: {}", rdsk_units::printable(&cell.result.why));
         return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
     };
-    let halves = if is_half { None } else { directions(cell, targets, cpus) };
+    let halves = if is_half { None } else { verdicts_by_direction(cell, targets, cpus) };
     if let Some([reads, writes]) = halves {
         let is_of_device = |verdict: &Verdict| verdict.code == VerdictCode::Device;
         return if is_of_device(&reads) && is_of_device(&writes) {

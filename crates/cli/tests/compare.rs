@@ -381,3 +381,40 @@ fn what_a_run_does_not_have_passes_no_condition_unseen() {
     assert!(run.stdout.contains("not measured in B: stream: read "), "{}", run.stdout);
     assert_eq!(with(&["--fail-if", "slower>5%", "--fail-if-unsure"]).status_code, Some(1));
 }
+
+fn load(directory: &Path, name: &str, words: &[&str]) -> String {
+    let path = directory.join(name).to_str().unwrap().to_owned();
+    let run = rdsk(words.iter().copied().chain(["--budget", "40s", "--quiet", "--json", &path]));
+    assert_eq!(run.stderr, "", "{}", run.stdout);
+    path
+}
+
+/// The rates of two logs say little of their flushes, and nothing of how long one takes.
+#[test]
+fn flushes_of_a_load_are_compared_and_jobs_that_differ_are_not() {
+    let scratch = scratch();
+    let log = |name: &str, system: &str, seed: &str| {
+        load(scratch.path(), name, &["check", "etcd", system, "--seed", seed])
+    };
+    let [base, again, other] = [
+        log("a.json", "sim:linux-disk", "1"),
+        log("b.json", "sim:linux-disk", "2"),
+        log("c.json", "sim:linux-10k", "1"),
+    ];
+    let slower = ["--fail-if", "p50:slower>5%"];
+    assert_eq!(compare(&[&[base.as_str(), &again], &slower[..]].concat()).status_code, Some(0));
+    let run = compare(&[&[base.as_str(), &other], &slower[..]].concat());
+    assert_eq!(run.status_code, Some(1), "{}{}", run.stdout, run.stderr);
+    let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("p50:slower>5%: met in 1 of 2 tests: B load/1/wal/flushes 1.4"), "{text}");
+    is_narrow(&run.stdout);
+    let trend = ["--trend", "load/1/wal/flushes", "--figure", "p50", &base, &again, &other];
+    let run = compare(&trend);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    // A load as a whole has a course, too.
+    assert_eq!(compare(&["--trend", "load/1", &base, &again, &other]).status_code, Some(0));
+    let [seven, six] = ["70", "60"]
+        .map(|mix| load(scratch.path(), mix, &["load", "sim:tms-ramsan", "--rw", "randrw", "--mix", mix]));
+    let run = compare(&[&seven, &six]);
+    assert!(run.stdout.starts_with("Nothing is compared: no test of"), "{}", run.stdout);
+}

@@ -12,6 +12,7 @@ pub mod fleet;
 mod log_ratio;
 mod matching;
 mod missing;
+mod parts;
 mod repeated;
 mod spread;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use differing::{Difference, differences};
 pub use figure::Metric;
 pub use matching::{Matched, matching};
 pub use missing::{Missing, OneRun, WhyMissing};
+pub use parts::with_parts;
 pub use repeated::repeated;
 
 /// The chance that any of all figures of a comparison is called changed although none has.

@@ -1,7 +1,7 @@
 //! Which cells of two Records ask the same: only these are compared. It looks at what was requested, never at what came out.
 
 use rdsk_analysis::metrics::{ran, target};
-use rdsk_model::{CellRecord, Pattern, Points, Record, Untold, Workload};
+use rdsk_model::{CellRecord, LoadJob, Pattern, Points, Record, Untold, Workload};
 
 /// A span that covers this much of a target is the whole of it: the rest is what does not fill a block.
 const WHOLE: f64 = 0.99;
@@ -66,6 +66,7 @@ pub(crate) fn is_alike(
         && [a, b].iter().all(|workload| workload.untold.iter().all(|&word| word == Untold::Engine))
         && a.targets == b.targets
         && are_points_alike(a.points.as_ref(), b.points.as_ref())
+        && are_jobs_alike((base_run, a), (other_run, b))
         && is_span_alike((base_run, a), (other_run, b))
 }
 
@@ -78,6 +79,24 @@ fn are_points_alike(a: Option<&Points>, b: Option<&Points>) -> bool {
         }
         _ => false,
     }
+}
+
+/// The same jobs, whatever they are called. Where the whole of a target is used, the place of a job on it may differ, and its span as the
+/// targets do.
+fn are_jobs_alike((base, a): (&Record, &Workload), (other, b): (&Record, &Workload)) -> bool {
+    let are_whole = is_whole(base, a) && is_whole(other, b);
+    let placed = |job: &LoadJob, workload: &Workload| LoadJob {
+        name: String::new(),
+        offset_bytes: if are_whole { 0 } else { job.offset_bytes },
+        span_bytes: if are_whole && job.span_bytes as f64 >= WHOLE * workload.span_bytes as f64 {
+            u64::MAX
+        } else {
+            job.span_bytes
+        },
+        ..job.clone()
+    };
+    a.jobs.len() == b.jobs.len()
+        && a.jobs.iter().zip(&b.jobs).all(|(left, right)| placed(left, a) == placed(right, b))
 }
 
 fn is_span_alike((base, a): (&Record, &Workload), (other, b): (&Record, &Workload)) -> bool {
@@ -165,6 +184,43 @@ mod tests {
         for (offset_bytes, pairs) in [(0, 1), (1 << 20, 1), (rdsk_model::UNKNOWN_OFFSET, 0)] {
             assert_eq!(matching(&at(offset_bytes), &at(offset_bytes)).pairs.len(), pairs, "{offset_bytes}");
         }
+    }
+
+    /// Two loads that ask for different jobs are not compared, and two disks of different size have theirs at different places.
+    #[test]
+    fn jobs_are_compared_with_the_same_jobs() {
+        let job = |name: &str, span_bytes: u64| LoadJob::random_reads(name, span_bytes);
+        let of_job = |job: LoadJob| alike_jobs(vec![job]);
+        assert!(of_job(job("a", 1 << 20)) && of_job(job("b", 1 << 20)), "whatever it is called");
+        assert!(!of_job(LoadJob { queue_depth: 2, ..job("a", 1 << 20) }));
+        assert!(!of_job(LoadJob { read_percent: 60, ..job("a", 1 << 20) }));
+        assert!(
+            !of_job(LoadJob { offset_bytes: 4096, ..job("a", 1 << 20) }),
+            "the span is not all of the disk"
+        );
+        assert!(!alike_jobs(vec![job("a", 1 << 20), job("b", 1 << 20)]) && !alike_jobs(Vec::new()));
+        let on = |size_bytes: u64, job: LoadJob| {
+            let mut record = record("2026-01-01T00:00:00Z", vec![cell("a")]);
+            record.targets[0].size_bytes = size_bytes;
+            let workload = &mut record.cells[0].workload;
+            (workload.span_bytes, workload.jobs) = (size_bytes, vec![job]);
+            record
+        };
+        let small = on(1 << 30, job("a", 1 << 30));
+        assert_eq!(matching(&small, &on(4 << 30, job("a", 4 << 30))).pairs.len(), 1, "each the whole disk");
+        assert_eq!(matching(&small, &on(4 << 30, job("a", 1 << 30))).pairs.len(), 0);
+        let log = |size_bytes: u64| {
+            on(size_bytes, LoadJob { offset_bytes: size_bytes - (1 << 20), ..job("log", 1 << 20) })
+        };
+        assert_eq!(matching(&log(1 << 30), &log(4 << 30)).pairs.len(), 1, "each at the end of its disk");
+    }
+
+    /// Whether a cell with these jobs is compared with one of a single job of random reads.
+    fn alike_jobs(jobs: Vec<LoadJob>) -> bool {
+        let base = with(cell("a"), |cell| cell.workload.jobs = vec![LoadJob::random_reads("a", 1 << 20)]);
+        let other = with(cell("a"), |cell| cell.workload.jobs = jobs);
+        let record = |cell| record("2026-01-01T00:00:00Z", vec![cell]);
+        !matching(&record(base), &record(other)).pairs.is_empty()
     }
 
     #[test]

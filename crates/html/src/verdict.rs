@@ -2,11 +2,12 @@
 //! draws nothing.
 
 use crate::questions::{Section, Subject};
-use rdsk_compare::{RunPair, compare};
+use rdsk_compare::{RunPair, compare, with_parts};
 use rdsk_model::Record;
 use rdsk_report::about;
 use rdsk_report::compare::decision;
 use rdsk_units::printable;
+use std::borrow::Cow;
 
 /// Bullets of the first screen.
 const MAX_BULLETS: usize = 4;
@@ -21,8 +22,9 @@ pub(crate) fn verdict(subjects: &[Subject<'_, '_>], sections: &[Section]) -> Vec
             sections.first().map(|section| section.answer.clone()).filter(|answer| !answer.is_empty());
         return if headlines.is_empty() { answer.into_iter().collect() } else { headlines };
     }
-    let runs: Vec<&Record> = others.iter().map(|subject| &**subject.analysis).collect();
-    let compared = compare(first.analysis, &runs);
+    let runs: Vec<Cow<'_, Record>> = subjects.iter().map(|subject| with_parts(subject.analysis)).collect();
+    let runs: Vec<&Record> = runs.iter().map(|run| &**run).collect();
+    let compared = compare(runs[0], &runs[1..]);
     if compared.pairs.iter().all(|pair| pair.cells.is_empty()) {
         return vec!["The results have no test in common.".into()];
     }

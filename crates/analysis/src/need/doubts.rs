@@ -49,7 +49,7 @@ pub(super) fn doubts(
 
 /// The verdicts that a mark is under: of a load that reads and writes, that of the direction it is about.
 fn verdicts_of(record: &Record, of: Subject, cell: &CellRecord) -> Vec<Verdict> {
-    let Some([reads, writes]) = crate::verdict::directions(cell, &record.targets, None) else {
+    let Some([reads, writes]) = crate::verdict::verdicts_by_direction(cell, &record.targets, None) else {
         return cell.verdict.iter().cloned().collect();
     };
     match of {

@@ -13,12 +13,15 @@ use crate::{exit, out, record_file, screen};
 use kept::Kept;
 pub(crate) use options::Compare;
 use options::{Repeat, Task};
-use rdsk_compare::{Compared, Judgement, Metric, RunPair, compare, course, differences, judge, repeated};
+use rdsk_compare::{
+    Compared, Judgement, Metric, RunPair, compare, course, differences, judge, repeated, with_parts,
+};
 use rdsk_model::{Problem, ProblemKind, Record, Status};
 use rdsk_report::Style;
 use rdsk_report::compare::{Comparing, compared_json, compared_text, course_json, course_text};
 use rdsk_units::printable;
 use runs::{Ended, Runner, Runs};
+use std::borrow::Cow;
 
 /// Compares what the line names and gives the exit code.
 ///
@@ -35,7 +38,8 @@ pub(crate) fn run(options: &Compare) -> Result<u8, Problem> {
         Task::Records => {
             let sink = Sink::wanted(COMPARISON, options.json.as_ref(), &[])?;
             let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
-            let runs: Vec<&Record> = records.iter().collect();
+            let records: Vec<Cow<'_, Record>> = records.iter().map(with_parts).collect();
+            let runs: Vec<&Record> = records.iter().map(|record| &**record).collect();
             let compared = compare(runs[0], &runs[1..]);
             show(options, sink.as_ref(), &options.runs, &runs, &compared, &[])
         }
@@ -136,7 +140,11 @@ fn code(options: &Compare, compared: &Compared<'_>, judgements: &[Judgement<'_>]
 fn trend(options: &Compare, cell: &str, metric: Metric) -> Result<u8, Problem> {
     let sink = Sink::wanted(TREND, options.json.as_ref(), &[])?;
     let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
-    let runs: Vec<&Record> = records.iter().collect();
+    // A load as a whole has a course, too.
+    let is_whole = records.iter().flat_map(|record| &record.cells).any(|whole| whole.id == cell);
+    let parts = |record| if is_whole { Cow::Borrowed(record) } else { with_parts(record) };
+    let records: Vec<Cow<'_, Record>> = records.iter().map(parts).collect();
+    let runs: Vec<&Record> = records.iter().map(|record| &**record).collect();
     let course = course(&runs, cell, metric).map_err(|error| {
         let hint = match &error {
             rdsk_compare::CourseError::NoCell { cells, .. } => {
@@ -164,8 +172,12 @@ fn in_turn(options: &Compare, repeat: &Repeat) -> Result<u8, Problem> {
         Kept::Apart(directory) => directory.write(&runs),
         Kept::Together(_) => Ok(()),
     };
-    let shown = repeated(&runs.sides[0], &runs.sides[1])
-        .map(|compared| show_runs(options, repeat, &kept, &runs, &compared));
+    let sides = runs
+        .sides
+        .each_ref()
+        .map(|side| -> Vec<Record> { side.iter().map(|record| with_parts(record).into_owned()).collect() });
+    let shown =
+        repeated(&sides[0], &sides[1]).map(|compared| show_runs(options, repeat, &kept, &runs, &compared));
     let completed = "the pairs of runs that were completed are compared";
     let is_shown = shown.is_some();
     let last = match (ended, is_shown) {

@@ -2,6 +2,7 @@
 
 use crate::figure::{Metric, figure};
 use crate::matching::is_whole;
+use crate::parts::with_parts;
 use rdsk_analysis::metrics::ran;
 use rdsk_analysis::words;
 use rdsk_model::{
@@ -75,6 +76,7 @@ pub struct Gathering {
 impl Gathering {
     /// Takes the figures of a run that `name` found.
     pub fn add(&mut self, name: &str, record: &Record) {
+        let record = &*with_parts(record);
         let disks: Vec<Disk> = record
             .targets
             .iter()
