@@ -81,22 +81,22 @@ fn are_points_alike(a: Option<&Points>, b: Option<&Points>) -> bool {
     }
 }
 
-/// The same jobs, whatever they are called. Where the whole of a target is used, the place of a job on it may differ, and its span as the
-/// targets do.
+/// The same jobs, whatever they are called.
 fn are_jobs_alike((base, a): (&Record, &Workload), (other, b): (&Record, &Workload)) -> bool {
     let are_whole = is_whole(base, a) && is_whole(other, b);
-    let placed = |job: &LoadJob, workload: &Workload| LoadJob {
+    placed_jobs(a, are_whole) == placed_jobs(b, are_whole)
+}
+
+/// What the jobs ask. Where the whole of a target is used, the place of a job on it may differ, and its span as the targets do.
+pub(crate) fn placed_jobs(workload: &Workload, is_whole: bool) -> Vec<LoadJob> {
+    let is_all = |job: &LoadJob| job.span_bytes as f64 >= WHOLE * workload.span_bytes as f64;
+    let placed = |job: &LoadJob| LoadJob {
         name: String::new(),
-        offset_bytes: if are_whole { 0 } else { job.offset_bytes },
-        span_bytes: if are_whole && job.span_bytes as f64 >= WHOLE * workload.span_bytes as f64 {
-            u64::MAX
-        } else {
-            job.span_bytes
-        },
+        offset_bytes: if is_whole { 0 } else { job.offset_bytes },
+        span_bytes: if is_whole && is_all(job) { u64::MAX } else { job.span_bytes },
         ..job.clone()
     };
-    a.jobs.len() == b.jobs.len()
-        && a.jobs.iter().zip(&b.jobs).all(|(left, right)| placed(left, a) == placed(right, b))
+    workload.jobs.iter().map(placed).collect()
 }
 
 fn is_span_alike((base, a): (&Record, &Workload), (other, b): (&Record, &Workload)) -> bool {

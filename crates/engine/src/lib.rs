@@ -17,6 +17,7 @@ mod error;
 mod io_queue;
 mod job;
 mod job_run;
+mod latencies;
 mod latency_series;
 mod load;
 mod offsets;

@@ -39,12 +39,12 @@ impl<'a> SharedWork<'a> {
     ) -> Self {
         let mut buffers = VecDeque::with_capacity(slots);
         buffers.extend(free);
+        let requests = requests.map(|source| (source, JobRun::default()));
         let begin_ns = work.start();
         let counts_from_ns = work.counts_from_ns(begin_ns);
         if let Some(load) = work.spec.load {
             work.deadline_ns = load.job.deadline_ns(counts_from_ns, work.deadline_ns);
         }
-        let requests = requests.map(|source| (source, JobRun::default()));
         let (left, offsets) = (work.spec.full_ops, work.spec.offsets);
         Self { work, requests, begin_ns, counts_from_ns, left, offsets, end: None, buffers }
     }

@@ -15,7 +15,6 @@ use crate::{aio, position_loop, sync, thread_pool, uring};
 use rdsk_model::{EngineKind, IoPath, Op};
 use rdsk_sys::aio::Context;
 use rdsk_sys::usage::thread_wait_ns;
-use std::cell::Cell;
 
 /// How all streams of a run issue their I/O.
 #[derive(Debug)]
@@ -95,14 +94,10 @@ pub(crate) fn run_stream(
     };
     let (issuer, mut arena, note) = issuer_of(config, &spec, fill)?;
     let engine = issuer.engine();
-    let waited_before = Cell::new(None);
     let work = || {
         if participant.ready() == Release::Abort {
             return None;
         }
-        barrier.wait_for_time();
-        // To be woken is no part of the time that is measured.
-        waited_before.set(thread_wait_ns());
         let schedule =
             Schedule { turn_ns: turn_ns(config, &spec), max_elapsed_ns: config.max_elapsed_ns, warm_up_ns };
         Some(Work::new(spec, barrier, schedule, StreamCounters::new(shared)))
@@ -132,7 +127,7 @@ pub(crate) fn run_stream(
         },
     };
     // The threads engine has summed up its threads; this one only waited for them.
-    let own_wait = || Some(thread_wait_ns()?.saturating_sub(waited_before.get()?));
+    let own_wait = || Some(thread_wait_ns()?.saturating_sub(outcome.waited_before_ns?));
     let processor_wait_ns = outcome.processor_wait_ns.or_else(own_wait);
     Ok(StreamOutcome { engine, processor_wait_ns, note: note.or(outcome.note), ..outcome })
 }

@@ -8,6 +8,7 @@ use crate::counters::StreamCounters;
 use crate::error::errno_text;
 use crate::job::Ended;
 use crate::job_run::JobRun;
+use crate::latencies::{Early, Latencies};
 use crate::offsets::Offsets;
 use crate::places::Firsts;
 use crate::stamper::Stamper;
@@ -15,7 +16,7 @@ use crate::start_barrier::StartBarrier;
 use crate::stream_spec::StreamSpec;
 use crate::watchdog::SHORT_NS;
 use rdsk_model::{EngineKind, IoError, Op, PointRun, ReadContent, StreamResult};
-use rdsk_stats::Histogram;
+use rdsk_sys::usage::thread_wait_ns;
 
 /// Why a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,8 @@ pub(crate) struct StreamOutcome {
     pub(crate) within_submit: Option<u64>,
     /// Time in which its threads were ready and waited for a processor; `None` if the kernel does not count it.
     pub(crate) processor_wait_ns: Option<u64>,
+    /// The same of the stream's own thread until it started.
+    pub(crate) waited_before_ns: Option<u64>,
     pub(crate) engine: EngineKind,
     /// Why it was another engine than planned, or a shallower queue.
     pub(crate) note: Option<String>,
@@ -124,40 +127,11 @@ impl StreamOutcome {
             job_run: None,
             within_submit: None,
             processor_wait_ns: None,
+            waited_before_ns: None,
             engine: EngineKind::Sync,
             note: None,
         }
     }
-}
-
-/// Latencies in a histogram, and their exact sum.
-#[derive(Debug, Default)]
-pub(crate) struct Latencies {
-    pub(crate) histogram: Histogram,
-    pub(crate) sum_ns: u64,
-}
-
-impl Latencies {
-    /// Those of the reads and writes of a job.
-    fn of(run: &JobRun) -> Self {
-        let mut histogram = run.reads.histogram.clone();
-        histogram.merge(&run.writes.histogram);
-        Self { histogram, sum_ns: run.reads.latency_sum_ns + run.writes.latency_sum_ns }
-    }
-
-    #[inline]
-    pub(crate) fn record(&mut self, latency_ns: u64) {
-        self.histogram.record(latency_ns);
-        self.sum_ns += latency_ns;
-    }
-}
-
-/// What a stream completed in the warm-up.
-#[derive(Debug, Default)]
-pub(crate) struct Early {
-    pub(crate) latencies: Latencies,
-    pub(crate) bytes: u64,
-    pub(crate) ops: u64,
 }
 
 /// What happens when, from the start of the run.
@@ -324,6 +298,9 @@ impl<'a> Work<'a> {
     /// turn finds that out before its first I/O.
     pub(crate) fn start(&mut self) -> u64 {
         let Schedule { turn_ns, max_elapsed_ns, warm_up_ns } = self.schedule;
+        self.barrier.wait_for_time();
+        // To be woken is no part of the time that is measured.
+        self.outcome.waited_before_ns = thread_wait_ns();
         if self.barrier.is_started_by_others(turn_ns) {
             self.barrier.wait_for_start();
         }

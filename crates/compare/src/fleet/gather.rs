@@ -1,7 +1,7 @@
 //! What is kept of a Record: its disks, and of each test the rate and the 99th percentile of the latency.
 
 use crate::figure::{Metric, figure};
-use crate::matching::is_whole;
+use crate::matching::{is_whole, placed_jobs};
 use crate::parts::with_parts;
 use rdsk_analysis::metrics::ran;
 use rdsk_analysis::words;
@@ -178,6 +178,7 @@ fn asked(record: &Record, cell: &CellRecord) -> Option<String> {
         span_bytes: 0,
         points: None,
         buffers: None,
+        jobs: placed_jobs(workload, is_whole(record, workload)),
         seed: 0,
         untold: Vec::new(),
         ..workload.clone()

@@ -27,15 +27,12 @@ pub(crate) fn run<C: IoQueue>(
     load: LoadSpec<'_>,
     source: RequestSource,
 ) -> io::Result<StreamEnd> {
-    let begin_ns = work.start();
-    let counts_from_ns = work.counts_from_ns(begin_ns);
-    work.deadline_ns = load.job.deadline_ns(counts_from_ns, work.deadline_ns);
     let slots = u32::try_from(arena.slots).unwrap_or(u32::MAX);
     let read_slots = u32::try_from(arena.read_slots).unwrap_or(u32::MAX);
     let mut stream = QueueStream {
-        begin_ns,
-        counts_from_ns,
-        now_ns: begin_ns,
+        begin_ns: 0,
+        counts_from_ns: 0,
+        now_ns: 0,
         load,
         source,
         flush: FlushCounter::of(load.job),
@@ -49,6 +46,10 @@ pub(crate) fn run<C: IoQueue>(
         owed: depth,
         resubmit: Vec::with_capacity(depth as usize),
     };
+    let begin_ns = work.start();
+    let counts_from_ns = work.counts_from_ns(begin_ns);
+    work.deadline_ns = load.job.deadline_ns(counts_from_ns, work.deadline_ns);
+    (stream.begin_ns, stream.counts_from_ns, stream.now_ns) = (begin_ns, counts_from_ns, begin_ns);
     let end = stream.until_over(work)?;
     let QueueStream { mut run, mut source, now_ns, .. } = stream;
     let until_ns = work.deadline_ns.min(now_ns);

@@ -19,13 +19,13 @@ pub(crate) fn run(
     mut source: RequestSource,
 ) -> StreamOutcome {
     let mut buffers = arena.cycles();
+    let run = JobRun::default();
     let begin_ns = work.start();
     let counts_from_ns = work.counts_from_ns(begin_ns);
     work.deadline_ns = load.job.deadline_ns(counts_from_ns, work.deadline_ns);
     let until_rest = load.job.think_every;
     let flush = FlushCounter::of(load.job);
-    let mut stream =
-        SyncStream { begin_ns, counts_from_ns, load, flush, until_rest, owed: 1, run: JobRun::default() };
+    let mut stream = SyncStream { begin_ns, counts_from_ns, load, flush, until_rest, owed: 1, run };
     let end = loop {
         if let Some(end) = stream.step(&mut work, &mut source, &mut buffers) {
             break end;
