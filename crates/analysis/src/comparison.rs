@@ -61,8 +61,6 @@ pub enum Kind {
     Shift,
     /// A number of streams over the next smaller one.
     Streams,
-    /// A block size over the smallest.
-    Blocks,
     /// A cell of a target over the same cell of the first target.
     Targets,
     /// Buffers that lie in one piece over those on ordinary pages.

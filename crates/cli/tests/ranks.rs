@@ -96,6 +96,11 @@ impl Hosts {
 
     /// The line of a load of all ranks, whose parts go to this directory.
     fn load(&self, parts: &str, arguments: &[&str]) -> Command {
+        self.line("load", parts, arguments)
+    }
+
+    /// The line of a command of all ranks.
+    fn line(&self, name: &str, parts: &str, arguments: &[&str]) -> Command {
         let parts = self.path(parts);
         // Parts of an earlier run are no part of this one.
         let _ = std::fs::remove_dir_all(&parts);
@@ -106,7 +111,7 @@ impl Hosts {
             .args(["--mca", "btl_tcp_if_include", "10.77.0.0/24", "-n", "4", "sh"])
             .arg(self.path("as-host.sh"))
             .arg(env!("CARGO_BIN_EXE_rdsk"))
-            .arg("load")
+            .arg(name)
             .arg(file)
             .args(arguments)
             .arg("--json")
@@ -122,7 +127,12 @@ impl Hosts {
 
     /// Runs a load to its end and gives the page and the result of all parts.
     fn run(&self, arguments: &[&str]) -> (String, Value) {
-        let output = self.load("parts", arguments).output().expect("mpirun");
+        self.run_line("load", arguments)
+    }
+
+    /// The same of another command.
+    fn run_line(&self, name: &str, arguments: &[&str]) -> (String, Value) {
+        let output = self.line(name, "parts", arguments).output().expect("mpirun");
         let page = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{page}{}", String::from_utf8_lossy(&output.stderr));
         (page, merged(&self.path("parts")))
@@ -287,6 +297,44 @@ fn a_rank_slowed_by_a_fifth_is_named_and_equal_ones_are_not() {
     let (_, equal) = named(8_000_000);
     held("slow", "four equal ranks on two disks: none named", equal, RUNS, began);
     assert_eq!((slow, equal), (RUNS, RUNS));
+}
+
+/// Each host has two reads of 8 ms in flight, and the disk as many as all have, so that 1, 2 and 4 hosts get 250, 500 and 1,000 reads per second.
+#[test]
+#[ignore = "campaign: cargo xtask campaign mpi"]
+fn one_two_and_four_hosts_read_while_the_others_wait() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let began = Instant::now();
+    let hosts = Hosts::new(disk(8_000_000), None);
+    let arguments = ["--rw", "read", "--bs", "64k", "--streams", "2", "--budget", "20s"];
+    let (page, record) = hosts.run_line("scale", &arguments);
+    for words in ["1 host", "2 hosts", "4 hosts"] {
+        assert!(page.contains(words), "no {words:?}: {page}");
+    }
+    let bytes_of = |run: &Value, cell: &Value| -> u64 {
+        let visits = array(run, "visits").iter().filter(|visit| visit["cell"] == cell["id"]);
+        visits.filter_map(|visit| visit["bytes"].as_u64()).sum()
+    };
+    let cells = array(&record, "cells");
+    assert_eq!(cells.len(), 3, "{page}");
+    let mut rates = Vec::new();
+    for (cell, count) in cells.iter().zip([1, 2, 4]) {
+        assert_eq!(cell["workload"]["at_once"]["hosts"], count);
+        let each: Vec<u64> = array(&record, "ranks").iter().map(|run| bytes_of(run, cell)).collect();
+        let reading = each.iter().filter(|&&bytes| bytes > 0).count();
+        assert_eq!((reading, cell["result"]["bytes"].as_u64()), (count, Some(each.iter().sum())), "{each:?}");
+        rates.push(cell["result"]["bytes_per_s"]["mean"].as_f64().expect("a rate"));
+    }
+    let counts = hosts.disk.counts();
+    let all: u64 = cells.iter().filter_map(|cell| cell["result"]["bytes"].as_u64()).sum();
+    assert_eq!(all, counts.read_bytes, "what the disk's log has");
+    let of_one: Vec<f64> = rates.iter().map(|rate| rate / rates[0]).collect();
+    let shown = format!("{:.2} and {:.2} times the rate of one", of_one[1], of_one[2]);
+    note("scale", "2 and 4 hosts; bytes equal those of the disk's log", &shown, began.elapsed());
+    eprintln!("{page}{shown}");
+    assert!((1.7..2.3).contains(&of_one[1]) && (3.2..4.8).contains(&of_one[2]), "{shown}");
 }
 
 /// The process of a rank.

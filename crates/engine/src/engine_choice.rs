@@ -119,7 +119,7 @@ pub(crate) fn fewer_threads(workload: &Workload) -> Option<String> {
 /// The engines of a trial, in order of preference if they perform alike.
 pub(crate) const TRIAL_ENGINES: [EngineKind; 3] = [EngineKind::Aio, EngineKind::Uring, EngineKind::Threads];
 
-/// Rates and processor times that differ by less are alike: a trial of a few milliseconds resolves no more.
+/// Rates and processor times that differ by less are alike: a trial of some milliseconds resolves no more.
 const ALIKE: f64 = 0.1;
 
 /// The best engine of the trials: the fastest; of those about as fast the one with the least processor time; of those alike

@@ -1,7 +1,7 @@
 //! Loads and needs as TOML files: `[[job]]` tables of words, and for a need its thresholds and where they were published.
 
 use crate::error::LoadError;
-use crate::job_words::JobWords;
+use crate::job_words::{JobWords, per_second};
 use rdsk_model::{LoadJob, Need, Statistic, Strength, Subject, Threshold, check_together};
 use rdsk_units::{Bytes, Nanos};
 use serde::Deserialize;
@@ -222,7 +222,7 @@ fn amount(key: &'static str, text: &str, statistic: Statistic) -> Result<f64, Lo
         | Statistic::TimeOver => {
             Nanos::parse(text).map(|time| time.0 as f64).map_err(|error| LoadError::quantity(key, &error))
         }
-        Statistic::OpsPerS => number(text),
+        Statistic::OpsPerS => per_second(key, text),
         Statistic::BytesPerS | Statistic::LowestBytesPerS => {
             let size = text.trim().strip_suffix("/s").unwrap_or(text);
             Bytes::parse(size).map(|bytes| bytes.0 as f64).map_err(|error| LoadError::quantity(key, &error))
@@ -232,7 +232,11 @@ fn amount(key: &'static str, text: &str, statistic: Statistic) -> Result<f64, Lo
                 .trim()
                 .strip_suffix('%')
                 .ok_or_else(|| value(key, format!("\"{text}\" is no percentage")))?;
-            number(percent).map(|percent| percent / 100.0)
+            // A share of all is never above its mark.
+            match number(percent)? {
+                percent if percent < 100.0 => Ok(percent / 100.0),
+                _ => Err(value(key, format!("\"{text}\" is no percentage below 100%"))),
+            }
         }
     }
 }
@@ -255,6 +259,7 @@ mod tests {
             Some(209e6)
         );
         assert_eq!(only("of = \"flushes\"\nstatistic = \"ops/s\"\nat-least = \"500\"").at_least, Some(500.0));
+        assert_eq!(only("of = \"writes\"\nstatistic = \"ops/s\"\nat-least = \"5k\"").at_least, Some(5000.0));
         let share = only("of = \"writes\"\nstatistic = \"share-over\"\nover = \"8ms\"\nat-most = \"1%\"");
         assert_eq!((share.at_most, share.over_ns), (Some(0.01), Some(8_000_000)));
         let stalled = only(
@@ -276,6 +281,11 @@ mod tests {
             ("of = \"writes\"\nstatistic = \"p99\"\nat-most = \"1ms\"\neach = \"1h\"", "has each where"),
             ("of = \"writes\"\nstatistic = \"p99\"\nat-most = \"fast\"", "at-most"),
             ("of = \"writes\"\nstatistic = \"share-over\"\nover = \"1ms\"\nat-most = \"1\"", "no percentage"),
+            ("of = \"writes\"\nstatistic = \"share-over\"\nover = \"1ms\"\nat-most = \"100%\"", "below 100%"),
+            (
+                "of = \"writes\"\nstatistic = \"ops/s\"\nat-least = \"0\"",
+                "at-least: \"0\" is no number of requests",
+            ),
             ("of = \"writes\"\nstatistic = \"p98\"\nat-most = \"1ms\"", "unknown variant"),
         ] {
             let why = with(threshold).expect_err(threshold).to_string();

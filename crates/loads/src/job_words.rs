@@ -84,6 +84,9 @@ impl JobWords {
         let (is_trim, before_writes, kind) = trims(kind);
         let (read_order, write_order) = orders(&kind)?;
         let rule = distribution(self.distribution.as_deref().unwrap_or("uniform"))?;
+        if self.distribution.is_some() && ![read_order, write_order].contains(&Some(Order::Random)) {
+            return Err(value("distribution", "only fits random offsets, such as rw = \"randread\""));
+        }
         let (read_blocks, write_blocks) = blocks(self.bs.as_deref().unwrap_or("4k"))?;
         let [align_reads, align_writes] = self.alignments()?;
         let side = |order: Option<Order>, blocks: Vec<BlockShare>, align_bytes: Option<u64>| {
@@ -193,7 +196,7 @@ impl JobWords {
                 None => Ok(None),
             };
         };
-        let per_s = per_second(text)?;
+        let per_s = per_second("rate", text)?;
         let arrivals = match &self.arrivals {
             Some(word) => word.parse::<Arrivals>().map_err(|why| value("arrivals", why.to_string()))?,
             None => Arrivals::Poisson,
@@ -217,7 +220,7 @@ fn time(key: &'static str, text: Option<&str>) -> Result<u64, LoadError> {
 }
 
 /// Requests per second: `5000`, `5k` (thousand) or `1.5M` (million).
-fn per_second(text: &str) -> Result<f64, LoadError> {
+pub(crate) fn per_second(key: &'static str, text: &str) -> Result<f64, LoadError> {
     let (number, factor) = match text.trim().strip_suffix(['k', 'K']) {
         Some(number) => (number, 1e3),
         None => text.trim().strip_suffix('M').map_or((text.trim(), 1.0), |number| (number, 1e6)),
@@ -225,7 +228,7 @@ fn per_second(text: &str) -> Result<f64, LoadError> {
     let parsed = number.trim().parse::<f64>().ok().map(|number| number * factor);
     parsed.filter(|rate| *rate > 0.0 && rate.is_finite()).ok_or_else(|| {
         value(
-            "rate",
+            key,
             format!("\"{text}\" is no number of requests per second, such as 5k (in bytes: divide by bs)"),
         )
     })
@@ -380,6 +383,7 @@ mod tests {
             ("rate = \"fast\"", "no number of requests per second"),
             ("rate = \"-5\"", "no number of requests per second"),
             ("arrivals = \"poisson\"", "arrivals: only fits a job with a rate"),
+            ("rw = \"write\"\ndistribution = \"zipf:1.2\"", "distribution: only fits random offsets"),
             ("bs = \"64k-4k\"", "job job1 has block sizes of 0, or a range"),
             ("bs = \"4k/0\"", "no share after the /"),
             ("distribution = \"zipf:x\"", "is none of uniform"),

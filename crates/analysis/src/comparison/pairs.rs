@@ -26,7 +26,7 @@ pub(super) fn pairs(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
     match experiment {
         // The runs of two copies are compared in `copy`; jobs of fio have no rounds by which they could be.
         Experiment::Dd | Experiment::Fio => Vec::new(),
-        Experiment::Scale => [streams(&cells), blocks(&cells)].concat(),
+        Experiment::Scale => streams(&cells),
         _ => [
             of_paths(&cells, Kind::Paths, IoPath::Direct, &[IoPath::Buffered]),
             of_paths(&cells, Kind::DontCache, IoPath::DontCache, &[IoPath::Buffered, IoPath::Direct]),
@@ -157,45 +157,24 @@ fn stays_in_its_pages(workload: &Workload, page_bytes: u64) -> bool {
         || (align > 0 && page_bytes.is_multiple_of(align) && workload.block_bytes <= align)
 }
 
-/// Cells of `scale` that differ in one figure only, by ascending order of it. A cell in which a stream failed had fewer of
-/// them, so its rate belongs to no count.
-fn lines<'a, K: PartialEq>(
-    cells: &[&'a CellRecord],
-    line: impl Fn(&Workload) -> K,
-    along: impl Fn(&Workload) -> u64,
-) -> Vec<Vec<&'a CellRecord>> {
+/// Each number of streams with the next larger one of the same block size and targets, against a gain that is worth it. A cell in which a
+/// stream failed had fewer of them, so its rate belongs to no count.
+fn streams<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
     let is_whole = |cell: &&&CellRecord| {
         let has_failed = cell.result.errors.iter().any(|error| error.stream.is_some());
         !has_failed && cell.result.bytes_per_s.is_some()
     };
     let keyed = cells.iter().filter(is_whole).map(|cell| {
         let workload = &cell.workload;
-        ((workload.op, workload.targets.clone(), line(workload)), *cell)
+        ((workload.op, workload.targets.clone(), workload.block_bytes), *cell)
     });
-    let mut lines: Vec<Vec<&CellRecord>> =
-        crate::groups::by_key(keyed).into_iter().map(|(_, cells)| cells).collect();
-    lines.iter_mut().for_each(|cells| cells.sort_by_key(|cell| along(&cell.workload)));
-    lines
-}
-
-/// Each number of streams with the next larger one, against a gain that is worth it.
-fn streams<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
-    let lines = lines(cells, |workload| workload.block_bytes, |workload| u64::from(workload.streams));
     let step = |pair: &[&'a CellRecord]| {
         let against = enough_ratio(pair[0].workload.streams, pair[1].workload.streams);
         Pair { against, ..Pair::new(Kind::Streams, pair[1], pair[0], Measure::Together) }
     };
-    lines.iter().flat_map(|cells| cells.windows(2).map(step)).collect()
-}
-
-/// Each block size with the smallest one of the same number of streams.
-fn blocks<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
-    let sound: Vec<&CellRecord> =
-        cells.iter().copied().filter(|cell| reached_device(cell) && !is_of_memory(cell)).collect();
-    let lines = lines(&sound, |workload| workload.streams, |workload| workload.block_bytes);
-    let pairs = |cells: &Vec<&'a CellRecord>| -> Vec<Pair<'a>> {
-        let Some((first, others)) = cells.split_first() else { return Vec::new() };
-        others.iter().map(|cell| Pair::new(Kind::Blocks, cell, first, Measure::Together)).collect()
+    let of_line = |(_, mut cells): (_, Vec<&'a CellRecord>)| {
+        cells.sort_by_key(|cell| cell.workload.streams);
+        cells.windows(2).map(step).collect::<Vec<_>>()
     };
-    lines.iter().flat_map(pairs).collect()
+    crate::groups::by_key(keyed).into_iter().flat_map(of_line).collect()
 }

@@ -8,7 +8,7 @@ use crate::usage::usage;
 use crate::{completion, out, screen};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
-use rdsk_loads::{NAMES, NeedDocument, built_in};
+use rdsk_loads::{LoadError, NAMES, NeedDocument, built_in};
 use rdsk_model::{Experiment, Problem, Statistic, Subject, Threshold};
 
 const EXAMPLES: &str = "Examples:
@@ -64,10 +64,10 @@ impl Check {
         let NeedDocument { mut need, phases } = if self.need.ends_with(".toml") {
             let text = super::job_text::text_of(&self.need)?;
             let name = self.need.trim_end_matches(".toml").rsplit('/').next().unwrap_or("mine");
-            rdsk_loads::need(name, &text).map_err(|error| load::problem(&self.need, &error))?
+            rdsk_loads::need(name, &text).map_err(|error| not_a_need(&self.need, &error))?
         } else {
             let document = built_in(&self.need).ok_or_else(|| unknown(&self.need))?;
-            document.map_err(|error| load::problem(&self.need, &error))?
+            document.map_err(|error| not_a_need(&self.need, &error))?
         };
         match (need.name.as_str(), self.commits) {
             ("postgres", Some(commits)) => {
@@ -89,6 +89,12 @@ impl Check {
     }
 }
 
+/// What is wrong with the file of a need.
+fn not_a_need(name: &str, error: &LoadError) -> Problem {
+    let hint = "rdsk check show etcd has a need as a file, and rdsk load --help names the words of a job";
+    Problem { hint: Some(hint.into()), ..load::problem(name, error) }
+}
+
 /// One session commits no faster than its flushes return.
 fn mean_flush_within(commits: u32) -> Threshold {
     Threshold {
@@ -108,7 +114,7 @@ fn list() -> Result<String, Problem> {
     let mut listed = Vec::new();
     for name in NAMES {
         let Some(document) = built_in(name) else { continue };
-        let need = document.map_err(|error| load::problem(name, &error))?.need;
+        let need = document.map_err(|error| not_a_need(name, &error))?.need;
         listed.push((*name, format!("{} ({})", need.title, need.strength)));
     }
     // Names begin the line, for scripts.
