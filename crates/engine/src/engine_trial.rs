@@ -13,8 +13,8 @@ use crate::stream_spec::StreamSpec;
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Trial, Workload};
 
 /// No I/O is submitted later than this after the start of one trial. In 4 ms the start of the threads and the first touch of a cold device
-/// weigh more than the engines: of 12 mixes on a new filesystem on zram, half kept the ring, which 11 of 12 leave for faster threads
-/// with this (2026-11-29).
+/// weigh more than the engines: of eleven mixes on zram six kept the ring, which eleven of twelve leave with this, for threads that are 1.4 times
+/// as fast (2026-11-29).
 const TRIAL_NS: u64 = 16_000_000;
 
 /// Most I/Os in flight during a trial: enough to distinguish the engines, and soon drained.
