@@ -1,5 +1,6 @@
 //! Which cells of two Records ask the same: only these are compared. It looks at what was requested, never at what came out.
 
+use crate::parts;
 use rdsk_analysis::metrics::{ran, target};
 use rdsk_model::{CellRecord, LoadJob, Pattern, Points, Record, Untold, Workload};
 
@@ -22,14 +23,19 @@ pub struct Matched<'a> {
 /// used as a whole.
 pub fn matching<'a>(base: &'a Record, other: &'a Record) -> Matched<'a> {
     let mut free: Vec<&CellRecord> = other.cells.iter().filter(|cell| ran(cell)).collect();
+    let cells: Vec<&CellRecord> = base.cells.iter().filter(|cell| ran(cell)).collect();
+    let mut take = |cell: &CellRecord, has_same_id: bool| {
+        let is_partner = |other_cell: &&CellRecord| {
+            (!has_same_id || other_cell.id == cell.id) && is_alike((base, cell), (other, other_cell))
+        };
+        free.iter().position(is_partner).map(|place| free.remove(place))
+    };
+    // Two cells of one experiment may ask the same for different reasons; their ids distinguish them.
+    let of_same_id: Vec<Option<&CellRecord>> = cells.iter().map(|cell| take(cell, true)).collect();
     let mut matched = Matched::default();
-    for cell in base.cells.iter().filter(|cell| ran(cell)) {
-        let is_alike = |other_cell: &&CellRecord| is_alike((base, cell), (other, other_cell));
-        let alike: Vec<usize> = (0..free.len()).filter(|&place| is_alike(&free[place])).collect();
-        // Two cells of one experiment may ask the same for different reasons; their ids distinguish them.
-        let same_id = alike.iter().copied().find(|&place| free[place].id == cell.id);
-        match same_id.or(alike.first().copied()) {
-            Some(place) => matched.pairs.push((cell, free.remove(place))),
+    for (cell, partner) in cells.into_iter().zip(of_same_id) {
+        match partner.or_else(|| take(cell, false)) {
+            Some(partner) => matched.pairs.push((cell, partner)),
             None => matched.only_base.push(cell),
         }
     }
@@ -67,6 +73,7 @@ pub(crate) fn is_alike(
         && a.targets == b.targets
         && are_points_alike(a.points.as_ref(), b.points.as_ref())
         && are_jobs_alike((base_run, a), (other_run, b))
+        && parts::place(base) == parts::place(other)
         && is_span_alike((base_run, a), (other_run, b))
 }
 

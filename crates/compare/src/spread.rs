@@ -121,7 +121,8 @@ const OUTSIDE: f64 = 0.05;
 pub(crate) fn latency_spread(latency: &Latency, metric: Metric, figure: Estimate, of_rate: Spread) -> Spread {
     let rounds = metric.share().and_then(|p| percentiles(latency, p));
     let Some(rounds) = rounds.filter(|rounds| rounds.len() >= MIN_ROUNDS) else {
-        let count = of_rate.rounds;
+        // Flushes have a latency, and no rate.
+        let count = if of_rate.rounds == 0 { latency.rounds.len() } else { of_rate.rounds };
         return Spread {
             rounds: count,
             drift_per_octave: per_octave(variance_of_range(figure, count), count),

@@ -12,10 +12,13 @@ use crate::stream::RunConfig;
 use crate::stream_spec::StreamSpec;
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Trial, Workload};
 
-/// No I/O is submitted later than this after the start of one trial. In 4 ms the start of the threads and the first touch of a cold device
-/// weigh more than the engines: of eleven mixes on zram six kept the ring, which eleven of twelve leave with this, for threads that are 1.4 times
-/// as fast (2026-11-29).
-const TRIAL_NS: u64 = 16_000_000;
+/// No I/O is submitted later than this after the start of one trial.
+const TRIAL_NS: u64 = 4_000_000;
+
+/// The same where a mix keeps a processor busy. In 4 ms the start of the threads and the first touch of a cold device weigh more than the
+/// engines, which are nearer to each other there: of eleven mixes on zram six kept the ring, which eleven of twelve leave with this, for
+/// threads that are 1.4 times as fast (2026-11-29).
+const TRIAL_OF_MIX_NS: u64 = 16_000_000;
 
 /// Most I/Os in flight during a trial: enough to distinguish the engines, and soon drained.
 const MAX_DEPTH: u32 = 16;
@@ -26,8 +29,9 @@ const MAX_WRITTEN_BYTES: u64 = 32 << 20;
 /// Larger blocks are not written in trials.
 pub(crate) const MAX_WRITTEN_BLOCK_BYTES: u64 = MAX_WRITTEN_BYTES / 2;
 
-/// Trials per engine. The best one counts, because other programs can only slow it down.
-const ROUNDS: usize = 3;
+/// Trials per engine, and those of a mix. The best one counts, because other programs can only slow it down.
+const ROUNDS: usize = 2;
+const ROUNDS_OF_MIX: usize = 3;
 
 /// Runs of one trial until one is not disturbed.
 const STARTS: usize = 3;
@@ -76,12 +80,16 @@ pub(crate) fn trials(
 ) -> Result<Trials, EngineError> {
     let Some(target) = targets.first() else { return Ok(Trials::default()) };
     let workload = trial_workload(job.workload);
+    let (trial_ns, rounds) = match reason {
+        Reason::BusyProcessor => (TRIAL_OF_MIX_NS, ROUNDS_OF_MIX),
+        Reason::NoNowait | Reason::OneAtATime => (TRIAL_NS, ROUNDS),
+    };
     // A trial has limits of its own.
-    let limits = Limits { max_bytes: None, max_ops: max_ops(&workload), max_elapsed_ns: TRIAL_NS };
+    let limits = Limits { max_bytes: None, max_ops: max_ops(&workload), max_elapsed_ns: trial_ns };
     let job = Job {
         workload: &workload,
         limits,
-        window_ns: TRIAL_NS,
+        window_ns: trial_ns,
         visit: 0,
         first_position: 0,
         cache_check: CacheCheck::Span,
@@ -94,7 +102,7 @@ pub(crate) fn trials(
         .flatten();
     let best = match ring {
         Some(ring) if ring.is_undisturbed && !is_bound_by_processor(&ring.trial) => vec![ring],
-        _ => try_engines(&job, spec, &mut runs, config),
+        _ => try_engines(&job, spec, rounds, &mut runs, config),
     };
     if workload.op == Op::Write {
         // What it left in the disk's cache would be flushed in the time of the visit.
@@ -108,12 +116,13 @@ pub(crate) fn trials(
 fn try_engines(
     job: &Job<'_>,
     spec: StreamSpec<'_>,
+    rounds: usize,
     runs: &mut u32,
     config: impl Fn(EngineKind, &Job<'_>) -> RunConfig,
 ) -> Vec<Made> {
     let mut best: Vec<Made> = Vec::new();
     let mut order = TRIAL_ENGINES;
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         for kind in order {
             if job.stop.is_raised() {
                 return best;

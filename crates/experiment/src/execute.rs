@@ -5,6 +5,7 @@ use crate::backend::{Backend, Observers};
 use crate::claims::{
     ClaimedTargets, authorize_all, check_growths, claim_all, planned_targets, size_test_files, whole_plan,
 };
+use crate::experiments::question;
 use crate::load_search;
 use crate::planner::plan;
 use crate::request::Request;
@@ -14,7 +15,8 @@ use crate::runner::Runner;
 use crate::sustained::{self, Time};
 use rdsk_engine::{Engine, rough_read_rate};
 use rdsk_model::{
-    Clock, Event, Peers, Plan, Problem, ProblemKind, Promise, Record, SCHEMA, Status, Target, Watch,
+    Clock, Event, Experiment, Peers, Plan, Problem, ProblemKind, Promise, Record, SCHEMA, Status, Target,
+    Watch,
 };
 use rdsk_targets::{arrays_at_end, test_files_left};
 use rdsk_units::Nanos;
@@ -275,12 +277,15 @@ fn search_rate(
     if is_interrupted { Err(interrupted()) } else { problem.map_or(Ok(()), Err) }
 }
 
-/// How fast the slowest of the targets is read that were there before. Only a whole run, whose questions share their time, has to know.
+/// How fast the slowest of the targets is read that were there before. A whole run, whose questions share their time, has to know, and
+/// `zones`, which plans how many positions there is time for.
 fn rough_rate(request: &Request, claimed: &ClaimedTargets) -> Option<f64> {
     let longest_ns = request.options.budget_ns / ROUGH_PART;
     let rate = |claim| rough_read_rate(claim, request.options.offset_bytes, longest_ns);
-    let is_whole_run = request.experiments.len() > 1;
-    claimed.claims.iter().filter(|_| is_whole_run).filter_map(rate).reduce(f64::min)
+    let is_zones = request.experiments == [Experiment::Zones]
+        && !question(Experiment::Zones).has_fixed_passes(&request.options);
+    let is_asked = request.experiments.len() > 1 || is_zones;
+    claimed.claims.iter().filter(|_| is_asked).filter_map(rate).reduce(f64::min)
 }
 
 /// What is left of the time for the rounds. However long it took to look at the targets, they have a part of it.

@@ -7,7 +7,6 @@ use rdsk_model::Record;
 use rdsk_report::about;
 use rdsk_report::compare::decision;
 use rdsk_units::printable;
-use std::borrow::Cow;
 
 /// Bullets of the first screen.
 const MAX_BULLETS: usize = 4;
@@ -22,7 +21,8 @@ pub(crate) fn verdict(subjects: &[Subject<'_, '_>], sections: &[Section]) -> Vec
             sections.first().map(|section| section.answer.clone()).filter(|answer| !answer.is_empty());
         return if headlines.is_empty() { answer.into_iter().collect() } else { headlines };
     }
-    let runs: Vec<Cow<'_, Record>> = subjects.iter().map(|subject| with_parts(subject.analysis)).collect();
+    let runs: Vec<&Record> = subjects.iter().map(|subject| &**subject.analysis).collect();
+    let runs = with_parts(&runs);
     let runs: Vec<&Record> = runs.iter().map(|run| &**run).collect();
     let compared = compare(runs[0], &runs[1..]);
     if compared.pairs.iter().all(|pair| pair.cells.is_empty()) {

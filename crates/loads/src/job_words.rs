@@ -84,7 +84,7 @@ impl JobWords {
         let (is_trim, before_writes, kind) = trims(kind);
         let (read_order, write_order) = orders(&kind)?;
         let rule = distribution(self.distribution.as_deref().unwrap_or("uniform"))?;
-        if self.distribution.is_some() && ![read_order, write_order].contains(&Some(Order::Random)) {
+        if rule != OffsetRule::Uniform && ![read_order, write_order].contains(&Some(Order::Random)) {
             return Err(value("distribution", "only fits random offsets, such as rw = \"randread\""));
         }
         let (read_blocks, write_blocks) = blocks(self.bs.as_deref().unwrap_or("4k"))?;

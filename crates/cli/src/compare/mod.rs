@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Compare) -> Result<u8, Problem> {
         Task::Records => {
             let sink = Sink::wanted(COMPARISON, options.json.as_ref(), &[])?;
             let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
-            let records: Vec<Cow<'_, Record>> = records.iter().map(with_parts).collect();
+            let records = with_parts(&records.iter().collect::<Vec<_>>());
             let runs: Vec<&Record> = records.iter().map(|record| &**record).collect();
             let compared = compare(runs[0], &runs[1..]);
             show(options, sink.as_ref(), &options.runs, &runs, &compared, &[])
@@ -142,8 +142,9 @@ fn trend(options: &Compare, cell: &str, metric: Metric) -> Result<u8, Problem> {
     let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
     // A load as a whole has a course, too.
     let is_whole = records.iter().flat_map(|record| &record.cells).any(|whole| whole.id == cell);
-    let parts = |record| if is_whole { Cow::Borrowed(record) } else { with_parts(record) };
-    let records: Vec<Cow<'_, Record>> = records.iter().map(parts).collect();
+    let records: Vec<&Record> = records.iter().collect();
+    let records =
+        if is_whole { records.into_iter().map(Cow::Borrowed).collect() } else { with_parts(&records) };
     let runs: Vec<&Record> = records.iter().map(|record| &**record).collect();
     let course = course(&runs, cell, metric).map_err(|error| {
         let hint = match &error {
@@ -152,7 +153,9 @@ fn trend(options: &Compare, cell: &str, metric: Metric) -> Result<u8, Problem> {
                 let more = if cells.len() > 12 { " and others" } else { "" };
                 format!("the first run has {}{more}", some.join(", "))
             }
-            rdsk_compare::CourseError::TooFewRuns { .. } => "name more runs that measured it".into(),
+            rdsk_compare::CourseError::TooFewRuns { .. } => {
+                "name more runs that measured it, or another --figure".into()
+            }
         };
         usage(printable(&error.to_string()), hint)
     })?;
@@ -172,12 +175,10 @@ fn in_turn(options: &Compare, repeat: &Repeat) -> Result<u8, Problem> {
         Kept::Apart(directory) => directory.write(&runs),
         Kept::Together(_) => Ok(()),
     };
-    let sides = runs
-        .sides
-        .each_ref()
-        .map(|side| -> Vec<Record> { side.iter().map(|record| with_parts(record).into_owned()).collect() });
-    let shown =
-        repeated(&sides[0], &sides[1]).map(|compared| show_runs(options, repeat, &kept, &runs, &compared));
+    let all: Vec<&Record> = runs.sides.iter().flatten().collect();
+    let mut all: Vec<Record> = with_parts(&all).into_iter().map(Cow::into_owned).collect();
+    let others = all.split_off(runs.sides[0].len());
+    let shown = repeated(&all, &others).map(|compared| show_runs(options, repeat, &kept, &runs, &compared));
     let completed = "the pairs of runs that were completed are compared";
     let is_shown = shown.is_some();
     let last = match (ended, is_shown) {

@@ -76,7 +76,8 @@ pub struct Gathering {
 impl Gathering {
     /// Takes the figures of a run that `name` found.
     pub fn add(&mut self, name: &str, record: &Record) {
-        let record = &*with_parts(record);
+        let records = with_parts(&[record]);
+        let record = &*records[0];
         let disks: Vec<Disk> = record
             .targets
             .iter()

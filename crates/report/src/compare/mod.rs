@@ -139,6 +139,10 @@ fn draw_decision(page: &mut Page, comparing: &Comparing<'_>, pair: &RunPair<'_>,
     if let Some(text) = latencies(pair, other) {
         page.sentence(Tone::Plain, "", text);
     }
+    if pair.base.promise.is_some() && pair.other.promise.is_some() {
+        let text = "Of --p99 the closed loop alone is compared: each run chooses the rates that it tries.";
+        page.sentence(Tone::Plain, "", text);
+    }
 }
 
 /// Which of two runs is faster, in how many tests and by how much, and where most; untrusted are the names alone.
