@@ -4,7 +4,7 @@
 
 use super::Judgement;
 use super::facts::Facts;
-use super::limit::{LIMIT_TOLERANCE, limited, limits, of_target, own_rates};
+use super::limit::{LIMIT_TOLERANCE, ios_of_a_call, limited, limits, of_target, own_rates};
 use crate::words;
 use rdsk_model::{DeviceEvidence, Estimate, Limit, Op, VerdictCode};
 use rdsk_units::{percent, printable};
@@ -87,7 +87,8 @@ fn below(facts: &Facts<'_>, limit: &Limit) -> Vec<Below> {
         (mean <= most * (1.0 + LIMIT_TOLERANCE)).then_some(Below { mean, high, most, is_bytes })
     };
     let bytes = if_below(bytes_per_s, limit.bytes_per_s, high(result.bytes_per_s), true);
-    bytes.into_iter().chain(if_below(ops_per_s, limit.ops_per_s, high(result.ops_per_s), false)).collect()
+    let high_ops = high(result.ops_per_s).map(|high| high * ios_of_a_call(facts, limit));
+    bytes.into_iter().chain(if_below(ops_per_s, limit.ops_per_s, high_ops, false)).collect()
 }
 
 /// The share of the time with our I/O in flight in which the device did none of it; `None` where that is not most of the time, or not

@@ -5,7 +5,7 @@ use super::Judgement;
 use super::facts::Facts;
 use crate::target_shares::{TargetShare, targets};
 use crate::{groups, medium, metrics, words};
-use rdsk_model::{DeviceEvidence, EngineKind, Estimate, Experiment, Limit, Op, VerdictCode};
+use rdsk_model::{DeviceEvidence, EngineKind, Estimate, Experiment, IoPath, Limit, Op, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// A rate this close to a limit is the limit.
@@ -77,7 +77,25 @@ pub(super) fn own_rates(facts: &Facts<'_>, limit: &Limit) -> (Option<f64>, Optio
     };
     let passes_all = moved.is_none_or(|moved| moved as f64 >= MOSTLY * bytes as f64);
     let one_by_one = arrived.zip(ops).is_none_or(|(ios, ops)| ios as f64 >= MOSTLY * ops as f64);
+    let ops_per_s = ops_per_s.map(|rate| rate * ios_of_a_call(facts, limit));
     (bytes_per_s.filter(|_| passes_all), ops_per_s.filter(|_| passes_all && one_by_one))
+}
+
+/// I/Os of the limited device for each direct call of the cell: a call of 1 MiB is two I/Os where a request holds 512 KiB, and a limit
+/// counts both. 1 where the device did more than what was asked for, or is not known.
+pub(super) fn ios_of_a_call(facts: &Facts<'_>, limit: &Limit) -> f64 {
+    let is_plain = facts.cell.workload.path == IoPath::Direct
+        && facts.targets.len() == 1
+        && facts.cell.workload.jobs.is_empty();
+    let of_device = || {
+        let device = limited(facts, limit)?;
+        let (ios, bytes) =
+            limit.op.select((device.reads, device.read_bytes), (device.writes, device.write_bytes));
+        let is_ours = bytes? as f64 * MOSTLY <= facts.bytes as f64;
+        is_ours.then_some(metrics::ratio(ios?, facts.ops.max(1)))
+    };
+    let ratio: Option<f64> = if is_plain { of_device() } else { None };
+    ratio.filter(|&ratio| ratio > 1.0 + LIMIT_TOLERANCE).unwrap_or(1.0)
 }
 
 /// What one of several targets had; `None` for the only one, which has the rate of the cell.
@@ -317,6 +335,24 @@ mod tests {
         // Merging comes after the limit.
         let (code, text, is_burst) = judged(&ahead(8, 56));
         assert_eq!((code, is_burst), (VerdictCode::Throttled, true), "{text}");
+    }
+
+    /// Found by a user: a call of 1 MiB is two I/Os of 512 KiB, each of which a limit counts.
+    #[test]
+    fn calls_that_became_two_ios_each_reach_a_limit_of_twice_as_many() {
+        let split = |most: u64| {
+            with(under(&[], &[most]), |cell| {
+                cell.evidence.device[0].reads = Some(128);
+                cell.evidence.device[0].diskstat = None;
+            })
+        };
+        let (code, text, _) = judged(&split(250));
+        assert_eq!(code, VerdictCode::Throttled, "{text}");
+        assert!(text.starts_with("256 I/Os per second are the limit of 250"), "{text}");
+        assert_eq!(judged(&split(1000)).0, VerdictCode::Device);
+        // What the device read besides is no part of a call.
+        let disturbed = with(split(250), |cell| cell.evidence.device[0].read_bytes = Some(128 * MIB));
+        assert_ne!(judged(&disturbed).0, VerdictCode::Throttled);
     }
 
     /// Each stream of `scale` moved the same number of bytes: the quicker target was idle while the slower one went on.

@@ -7,7 +7,7 @@ use rdsk_dd::Calls;
 use rdsk_engine::MonotonicClock;
 use rdsk_model::{
     Clock as _, CommandFlush, CommandVerdict, CopyRun, CpuTime, EngineKind, IoPath, Op, PageCacheState,
-    ProcessCalls, ProcessIo, StableBy, Target, TargetKind, Workload,
+    ProcessCalls, ProcessIo, StableBy, Target, TargetKind, VerdictCode, Workload,
 };
 use rdsk_observe::{KernelObserver, Observer as _, VisitEvidence};
 use rdsk_targets::{Roots, Witness};
@@ -24,6 +24,12 @@ const LOOK: Duration = Duration::from_millis(20);
 const LEAST_READ: f64 = 0.5;
 /// Bytes charged to a command without a write call from which it wrote by a mapping. Less is an access time or the like.
 const MIN_MAPPED_BYTES: u64 = 1 << 20;
+
+/// What was fetched beyond so many times what the read calls returned are pages of programs and libraries.
+const MOST_FETCHED: u64 = 2;
+/// Bytes of lines on standard error or in a log at most, and how many times as much the command read.
+const MOST_OF_A_LOG: u64 = 64 << 10;
+const LEAST_BESIDE_A_LOG: u64 = 16;
 
 /// Share of what was charged to a command from which on the places that are named had all of its I/O.
 const NEARLY_ALL: f64 = 0.95;
@@ -146,6 +152,7 @@ impl CommandPlaces {
             .charged
             .read_bytes
             .filter(|&bytes| bytes > 0 && bytes as f64 >= LEAST_READ * counts.calls.read_bytes as f64);
+        let of_reads = until_return(&evidence);
         // Of what was read only a part may have come from a device.
         let read = read.map(|bytes| (Op::Read, bytes.max(counts.calls.read_bytes), counts.calls.reads));
         let wrote = counts.charged.write_bytes.filter(|&bytes| bytes > 0 && has_written);
@@ -153,13 +160,14 @@ impl CommandPlaces {
         let wrote = wrote.map(|bytes| (Op::Write, bytes, counts.calls.writes));
         let judged = [read, wrote].into_iter().flatten().filter(|_| has_places);
         let verdicts = judged.map(|(op, bytes, calls)| {
-            let moved = self.moved(&evidence, op, counts);
+            let evidence = if op == Op::Read { &of_reads } else { &evidence };
+            let moved = self.moved(evidence, op, counts);
             // What is in memory still, or came from there, is of all of them.
             let places = if moved.is_empty() { self.indices() } else { moved };
             let evidence = VisitEvidence { process: counts.charged, ..evidence.clone() };
             self.judged(counts, (op, bytes, calls.max(1)), places, later_ns, evidence)
         });
-        (verdicts.collect(), flush)
+        (verdicts.filter(|one| !is_of_itself(counts, one)).collect(), flush)
     }
 
     fn indices(&self) -> Vec<u32> {
@@ -249,6 +257,34 @@ impl CommandPlaces {
     }
 }
 
+/// Whether a verdict is of what a command needs for itself: its programs and libraries, which no read call asks for, or the lines of its
+/// log. Where these lie is none of the places that it is watched for.
+fn is_of_itself(counts: &CommandCounts, CommandVerdict { op, verdict }: &CommandVerdict) -> bool {
+    let bytes = |charged: Option<u64>| charged.unwrap_or(0);
+    let (fetched, wrote) = (bytes(counts.charged.read_bytes), bytes(counts.charged.write_bytes));
+    match op {
+        Op::Read => {
+            verdict.code == VerdictCode::Unverified
+                && fetched > counts.calls.read_bytes.saturating_mul(MOST_FETCHED)
+        }
+        Op::Write => {
+            verdict.code == VerdictCode::PageCache
+                && wrote <= MOST_OF_A_LOG
+                && fetched >= wrote.saturating_mul(LEAST_BESIDE_A_LOG)
+        }
+    }
+}
+
+/// What the devices had when the command ended: its reads were complete then, and those after it are of others, or of processes that it did
+/// not wait for.
+fn until_return(evidence: &VisitEvidence) -> VisitEvidence {
+    let mut evidence = evidence.clone();
+    for counts in evidence.devices.iter_mut().filter_map(|device| device.counts.as_mut().ok()) {
+        counts.until_stable = counts.during_io.diskstat;
+    }
+    evidence
+}
+
 /// One direction as a run of a copy, whose calls are known by their number and bytes alone.
 fn as_copy(
     counts: &CommandCounts,
@@ -275,4 +311,34 @@ fn as_copy(
         is_complete: true,
     };
     (run, Calls { start: Some(0), count: calls, bytes, ..Calls::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_model::Verdict;
+
+    fn is_of_itself_with(charged: ProcessIo, read_bytes: u64, op: Op, code: VerdictCode) -> bool {
+        let calls = ProcessCalls { read_bytes, ..ProcessCalls::default() };
+        let counts = CommandCounts { calls, charged, ..CommandCounts::default() };
+        let verdict = Verdict { code, device_share: None, text: String::new() };
+        is_of_itself(&counts, &CommandVerdict { op, verdict })
+    }
+
+    /// Found by a user: fio's own libraries were "its counters do not follow this I/O", and a line of dd was "memory took the data".
+    #[test]
+    fn what_a_command_needs_for_itself_has_no_verdict() {
+        let charged = |read_bytes: u64, write_bytes: u64| ProcessIo {
+            read_bytes: Some(read_bytes),
+            write_bytes: Some(write_bytes),
+        };
+        let (libraries, data) = (charged(60 << 20, 4096), charged(60 << 20, 60 << 20));
+        let reads = |read_bytes, code| is_of_itself_with(libraries, read_bytes, Op::Read, code);
+        assert!(reads(64_000, VerdictCode::Unverified));
+        assert!(!reads(60 << 20, VerdictCode::Unverified) && !reads(64_000, VerdictCode::Device));
+        let writes = |charged, code| is_of_itself_with(charged, 60 << 20, Op::Write, code);
+        assert!(writes(libraries, VerdictCode::PageCache) && !writes(libraries, VerdictCode::Device));
+        assert!(!writes(data, VerdictCode::PageCache));
+        assert!(!writes(charged(0, 4096), VerdictCode::PageCache), "a command that only writes a little");
+    }
 }

@@ -44,7 +44,7 @@ fn of_cells(op: Op, costs: &[(&CellRecord, FirstCost)]) -> Finding {
         )
         .advice(
             "quote both rates; to measure the warmed volume alone, read or write all of it once before, as with \
-             rdsk stream --op read --bs 1M over the whole target",
+             rdsk stream --rw read --bs 1M over the whole target",
         )
         .cells(costs.iter().map(|(cell, _)| *cell))
 }

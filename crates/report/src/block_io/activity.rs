@@ -82,7 +82,7 @@ fn explained(block: &BlockActivity, account: &Account<'_>, calls: Option<&Proces
         );
     }
     if block.lost > 0 {
-        said.push(format!("The programs missed {}: the counts are too low.", plural(block.lost, "event")));
+        said.push(format!("The programs missed {}: the counts may be too low.", plural(block.lost, "event")));
     }
     said
 }

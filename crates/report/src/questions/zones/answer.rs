@@ -17,7 +17,7 @@ pub(crate) fn answer(analysis: &Analysis<'_>) -> Vec<String> {
     let key = |cell: &CellRecord| (cell.workload.targets.clone(), cell.workload.op);
     let best = by_key(seen.iter().map(|one| (key(one.0), *one)))
         .into_iter()
-        .filter_map(|(_, of_one)| of_one.into_iter().min_by(|one, other| one.1.by_clearness(other.1)));
+        .filter_map(|(_, of_one)| super::bars::clearest(of_one.into_iter()));
     let texts: Vec<String> = best
         .map(|(cell, zones)| {
             let target = target_name(analysis, cell).map_or_else(String::new, |name| format!("{name}: "));
@@ -40,6 +40,7 @@ fn op_of(cell: &CellRecord) -> Op {
 }
 
 fn words(cell: &CellRecord, zones: &Zones) -> String {
-    let bands = if zones.latency_bands.is_some() { "; some I/Os in slower bands" } else { "" };
+    let is_limited = super::bars::is_limited(cell);
+    let bands = if zones.latency_bands.is_some() && !is_limited { "; some I/Os in slower bands" } else { "" };
     format!("{}{bands}", super::bars::sentence(cell, zones))
 }

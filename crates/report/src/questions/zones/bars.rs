@@ -7,7 +7,7 @@ use crate::page::{Bar, Page, Tone};
 use rdsk_analysis::words::{nanos, times};
 use rdsk_analysis::zones::{Cause, MIN_POSITIONS, Steps, TIGHT, Zone, Zones};
 use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, Op};
+use rdsk_model::{CellRecord, Op, VerdictCode};
 use rdsk_units::{Bytes, percent};
 
 /// Bars of one target at most.
@@ -15,14 +15,13 @@ const MAX_BARS: usize = 16;
 
 /// One target in one direction: the cell that shows its zones best, with its sentence, its bars, and the rule that its block sizes give.
 pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, cells: &[(&CellRecord, &Zones)]) {
-    let best = cells.iter().min_by(|left, right| left.1.by_clearness(right.1));
-    let Some((cell, zones)) = best else { return };
+    let Some((cell, zones)) = clearest(cells.iter().copied()) else { return };
     page.blank();
     if let Some(name) = target_name(analysis, cell) {
         page.sentence(Tone::Heading, "  ", name);
     }
     page.sentence(Tone::Heading, "  ", sentence(cell, zones));
-    if zones.differ() {
+    if zones.differ() && !is_limited(cell) {
         page.bars(bars(zones));
     }
     if let Some(rule) = rule(cells) {
@@ -30,9 +29,27 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, cells: &[(&CellReco
     }
 }
 
+/// The cell that shows its zones best: of those that no limit of a control group held back, if there are any.
+pub(super) fn clearest<'a>(
+    cells: impl Iterator<Item = (&'a CellRecord, &'a Zones)>,
+) -> Option<(&'a CellRecord, &'a Zones)> {
+    cells.min_by(|left, right| {
+        is_limited(left.0).cmp(&is_limited(right.0)).then_with(|| left.1.by_clearness(right.1))
+    })
+}
+
+/// Whether a limit of a control group set the rate: the time of a single I/O is then what a portion let pass, and positions say nothing.
+pub(super) fn is_limited(cell: &CellRecord) -> bool {
+    metrics::has_verdict(cell, VerdictCode::Throttled)
+}
+
 /// `1.80x from start to end: 57.0 → 31.7 MiB/s (random 20M reads, QD1, 8 zones)`.
 pub(super) fn sentence(cell: &CellRecord, zones: &Zones) -> String {
     let asked = asked(cell);
+    if is_limited(cell) {
+        let mean = cell.result.bytes_per_s.map_or_else(String::new, |mean| format!(": {}", rate(mean.mean)));
+        return format!("limited by a control group{mean}; positions are not compared ({asked})");
+    }
     if zones.differ() {
         let (fast, slow) = (zones.fastest(), zones.slowest());
         let is_end = |zone: &Zone, end: Option<&Zone>| end.is_some_and(|end| end.first == zone.first);
@@ -121,7 +138,7 @@ fn bars(zones: &Zones) -> Vec<Bar> {
 
 /// `Use blocks of at least 5M: at 1M, 44% of the reads take 8.05 ms longer, one missed revolution.`; `None` where every block size does.
 fn rule(cells: &[(&CellRecord, &Zones)]) -> Option<String> {
-    let repeated = || cells.iter().filter(|(_, zones)| zones.scatter.is_some());
+    let repeated = || cells.iter().filter(|(cell, zones)| zones.scatter.is_some() && !is_limited(cell));
     let smallest =
         repeated().filter(|(_, zones)| zones.is_tight()).map(|(_, zones)| zones.block_bytes).min()?;
     let smaller = repeated().filter(|(_, zones)| zones.block_bytes < smallest && !zones.is_tight());

@@ -114,8 +114,10 @@ fn draw_target(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
 /// Why steps of the rate are shown as no zones, for each target by the block size that shows them best.
 fn draw_doubts(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
     for (_, of_target) in by_key(seen.iter().map(|one| (&one.0.workload.targets, one))) {
-        let best = of_target.into_iter().min_by(|left, right| left.1.by_clearness(right.1));
-        let Some((cell, zones)) = best else { continue };
+        let Some((cell, zones)) = bars::clearest(of_target.into_iter().copied()) else { continue };
+        if bars::is_limited(cell) {
+            continue;
+        }
         let sweeps = match zones.passes {
             1 => "1 whole sweep".to_owned(),
             many => format!("{many} whole sweeps"),
@@ -155,7 +157,7 @@ fn draw_bands(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Z
 
 fn bands(analysis: &Analysis<'_>, seen: &[&(&CellRecord, &Zones)]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    for (cell, zones) in seen {
+    for (cell, zones) in seen.iter().filter(|(cell, _)| !bars::is_limited(cell)) {
         let Some(latency_bands) = &zones.latency_bands else { continue };
         for band in latency_bands.bands.iter().take(MAX_BANDS) {
             rows.push(vec![
@@ -197,15 +199,18 @@ fn full_name(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
 }
 
 fn row(cell: &CellRecord, zones: &Zones) -> Vec<String> {
-    let rate = |bytes_per_s: Option<f64>| Unit::MIB_PER_S.figure_or_missing(bytes_per_s);
-    let ratio = zones.outer_bytes_per_s.zip(zones.inner_bytes_per_s).map(|(outer, inner)| outer / inner);
+    let is_limited = bars::is_limited(cell);
+    let known = |bytes_per_s: Option<f64>| bytes_per_s.filter(|_| !is_limited);
+    let rate = |bytes_per_s: Option<f64>| Unit::MIB_PER_S.figure_or_missing(known(bytes_per_s));
+    let ends = known(zones.outer_bytes_per_s).zip(zones.inner_bytes_per_s);
+    let ratio = ends.map(|(outer, inner)| outer / inner);
     vec![
         Bytes(cell.workload.block_bytes).to_string(),
         zones.passes.to_string(),
         rate(zones.outer_bytes_per_s),
         rate(zones.inner_bytes_per_s),
         ratio.map_or_else(|| MISSING.into(), |ratio| format!("{}x", significant(ratio))),
-        scatter(zones),
+        if is_limited { MISSING.to_owned() } else { scatter(zones) },
         Unit::MICROSECONDS.figure(zones.outside_ns),
         zones.busy_share.map_or_else(|| MISSING.into(), |share| significant(share * 100.0)),
         cells::remark(cell),
@@ -243,8 +248,9 @@ fn scatter(zones: &Zones) -> String {
 /// What the block sizes of a target that were measured more than once leave to be done where none of them is steady. Where the spread comes
 /// from time, larger blocks are no remedy.
 fn draw_advice(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
+    let unlimited = seen.iter().filter(|(cell, _)| !bars::is_limited(cell));
     let repeated: Vec<&Zones> =
-        seen.iter().map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
+        unlimited.map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
     let target = seen.first().and_then(|(cell, _)| cells::target_name(analysis, cell));
     let of_target = target.map_or_else(String::new, |name| format!("{name}: "));
     draw_pass_scatter(page, &of_target, &repeated);
@@ -303,6 +309,22 @@ mod tests {
         let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = "sweeps differ with a standard deviation of 6.7%; fewer than 8 cannot show a trend.";
         assert!(page.contains(words), "{page}");
+    }
+
+    /// Found by a user: a limit lets I/Os pass in bursts, so that the median of one of them is many times the rate.
+    #[test]
+    fn positions_under_a_limit_are_not_compared() {
+        let (mut record, mut cell) = made(60, 3, |place, _, _| 10_000_000 * (1 + u64::from(place / 30)));
+        let text = "31 I/Os per second are the limit of 31".into();
+        cell.verdict = Some(Verdict { code: VerdictCode::Throttled, device_share: Some(1.0), text });
+        record.cells = vec![cell];
+        let page = crate::tests::text(&record, Style::default());
+        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            page.contains("limited by a control group") && page.contains("positions are not compared"),
+            "{page}"
+        );
+        assert!(!page.contains("from start to end") && !page.contains("Use blocks of"), "{page}");
     }
 
     /// Rows of targets with long names keep their figures: the name stands above them.
