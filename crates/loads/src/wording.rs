@@ -165,7 +165,7 @@ mod tests {
             "rw = \"randtrimwrite\"\nbs = \"8k\"\niodepth = 4\ndistribution = \"once\"",
             "rw = \"randrw\"\ntrims = 10\nmix = 70",
             "rw = \"randread\"\ndistribution = \"once\"\nrate = \"250\"\narrivals = \"constant\"\niodepth = 1\nbytes = \"3G\"",
-            "rw = \"rw\"\ndistribution = \"pareto:0.2\"\nadvise = true\ndelay = \"1500us\"\noffset = \"4097\"\npath = \"dontcache\"",
+            "rw = \"randrw\"\ndistribution = \"pareto:0.2\"\nadvise = true\ndelay = \"1500us\"\noffset = \"4097\"\npath = \"dontcache\"",
         ] {
             let read: JobWords = toml::from_str(text).unwrap();
             let job = read.job(1).unwrap();

@@ -155,7 +155,7 @@ impl<'a> Facts<'a> {
     pub(super) fn no_counters(&self) -> String {
         if let Some(device) = self.devices().find(|device| device.iostats == Some(false)) {
             let name = printable(&device.name);
-            return format!("queue/iostats of {name} is 0, and no counters below it moved either");
+            return format!("queue/iostats of {name} is 0, so the kernel does not count its I/O");
         }
         match self.targets.iter().find(|target| target.device.is_none()) {
             Some(Target { filesystem: Some(filesystem), .. }) => {
