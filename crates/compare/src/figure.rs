@@ -70,10 +70,14 @@ fn rate(cell: &CellRecord) -> Option<Estimate> {
         return Some(recorded).filter(|figure| figure.mean > 0.0);
     }
     let mean = metrics::stable_rate(cell)?;
-    let half_width = rounds_interval(&timed_rates(cell), &[])
-        // A round that takes longer counts for more in the rate, and as one of many in the interval.
+    Some(around(mean, &timed_rates(cell)))
+}
+
+/// A rate with the interval that its rounds give. A round that takes longer counts for more in the rate, and as one of many in the interval.
+pub(crate) fn around(mean: f64, rounds: &[TimedSample]) -> Estimate {
+    let half_width = rounds_interval(rounds, &[])
         .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()));
-    Some(Estimate::around(mean, half_width))
+    Estimate::around(mean, half_width)
 }
 
 fn percentile(

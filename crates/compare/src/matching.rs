@@ -73,7 +73,7 @@ pub(crate) fn is_alike(
         && a.targets == b.targets
         && are_points_alike(a.points.as_ref(), b.points.as_ref())
         && are_jobs_alike((base_run, a), (other_run, b))
-        && parts::place(base) == parts::place(other)
+        && parts::job_and_kind(base) == parts::job_and_kind(other)
         && is_span_alike((base_run, a), (other_run, b))
 }
 

@@ -1,12 +1,13 @@
 //! The jobs of a load as tests of their own: of each job its reads, its writes, its trims and its flushes, which together are what is
 //! compared of a load. A log whose flushes got slower is not seen in the rate of all requests of its load.
 
+use crate::figure::around;
 use rdsk_analysis::{metrics, verdicts_by_direction};
 use rdsk_model::{
     CellRecord, CellResult, Estimate, JobResult, KindResult, LoadJob, Op, Overlap, Pattern, Record, Requests,
     Verdict, VerdictCode, Visit,
 };
-use rdsk_stats::{Histogram, rounds_interval};
+use rdsk_stats::Histogram;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -48,7 +49,7 @@ pub fn with_parts<'a>(records: &[&'a Record]) -> Vec<Cow<'a, Record>> {
 }
 
 /// Which kind of which job a part of a load is; `None` for a whole cell.
-pub(crate) fn place(cell: &CellRecord) -> Option<(usize, &str)> {
+pub(crate) fn job_and_kind(cell: &CellRecord) -> Option<(usize, &str)> {
     let kind = cell.name().rsplit('/').next().filter(|word| KINDS.contains(word))?;
     let name = &cell.result.jobs.first()?.name;
     Some((cell.workload.jobs.iter().position(|job| &job.name == name)?, kind))
@@ -262,10 +263,7 @@ fn rate(visits: &[Visit], job: &JobResult, kind: &KindResult) -> Option<Estimate
     let mean = per_s(kind.bytes, job.elapsed_ns).filter(|&rate| rate > 0.0)?;
     let timed = |visit: &Visit| Some((visit.start_ns as f64, per_s(visit.bytes, visit.elapsed_ns)?));
     let samples: Vec<(f64, f64)> = visits.iter().filter_map(timed).collect();
-    let interval = rounds_interval(&samples, &[]);
-    let half_width =
-        interval.map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()));
-    Some(Estimate::around(mean, half_width))
+    Some(around(mean, &samples))
 }
 
 #[cfg(test)]

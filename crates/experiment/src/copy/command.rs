@@ -25,9 +25,9 @@ const LEAST_READ: f64 = 0.5;
 /// Bytes charged to a command without a write call from which it wrote by a mapping. Less is an access time or the like.
 const MIN_MAPPED_BYTES: u64 = 1 << 20;
 
-/// What was fetched beyond so many times what the read calls returned are pages of programs and libraries.
+/// Bytes fetched above this multiple of what the read calls returned are page faults on programs and libraries.
 const MOST_FETCHED: u64 = 2;
-/// Bytes of lines on standard error or in a log at most, and how many times as much the command read.
+/// Most bytes that a command writes to standard error or a log, and the least multiple of them that it then read.
 const MOST_OF_A_LOG: u64 = 64 << 10;
 const LEAST_BESIDE_A_LOG: u64 = 16;
 
@@ -167,7 +167,7 @@ impl CommandPlaces {
             let evidence = VisitEvidence { process: counts.charged, ..evidence.clone() };
             self.judged(counts, (op, bytes, calls.max(1)), places, later_ns, evidence)
         });
-        (verdicts.filter(|one| !is_of_itself(counts, one)).collect(), flush)
+        (verdicts.filter(|verdict| !is_of_itself(counts, verdict)).collect(), flush)
     }
 
     fn indices(&self) -> Vec<u32> {

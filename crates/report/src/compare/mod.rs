@@ -51,7 +51,7 @@ const MOST_ROWS: usize = 8;
 const MOST_NAMES: usize = 4;
 /// A longer name of a run stands in the list of runs only.
 const NAME_COLUMNS: usize = 24;
-/// Tests whose latency changed, which are named where they are no more.
+/// Up to this many tests whose latency changed are named.
 const MOST_CHANGES: usize = 2;
 /// Facts that differ beside the sentence that decides.
 const MOST_FACTS: usize = 2;
