@@ -8,6 +8,7 @@ use super::findings::{self, codes};
 use super::systems::{AR_90, INDEPENDENT, LEVELS, Luns, Noise, SHORT_STALLS, SINE, STEADY};
 use super::trials::{Campaign, Trial};
 use rdsk_analysis::comparison::Ratio;
+use rdsk_testkit::{Need, requires};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -23,6 +24,9 @@ fn covered(noise: &Noise, runs: u64) -> f64 {
 
 #[test]
 fn intervals_of_a_noisy_device_hold_its_true_rate() {
+    if !requires(&[Need::Ci]) {
+        return;
+    }
     for (noise, least) in [(INDEPENDENT, 0.9), (AR_90, 0.9), (LEVELS, 0.85)] {
         let share = covered(&noise, 4);
         assert!(share >= least, "{}: {share}", noise.name);
@@ -31,6 +35,9 @@ fn intervals_of_a_noisy_device_hold_its_true_rate() {
 
 #[test]
 fn an_interval_that_misses_the_truth_of_a_stalling_device_is_beside_a_finding() {
+    if !requires(&[Need::Ci]) {
+        return;
+    }
     let cells = coverage::trial(&campaign(), &SHORT_STALLS, &(0..4)).unwrap();
     let runs: Vec<_> = cells.into_values().flatten().collect();
     assert!(coverage::share_held_or_told(&runs) >= 0.95, "{runs:?}");
@@ -38,6 +45,9 @@ fn an_interval_that_misses_the_truth_of_a_stalling_device_is_beside_a_finding() 
 
 #[test]
 fn equal_luns_are_not_called_different_and_unequal_ones_are() {
+    if !requires(&[Need::Ci]) {
+        return;
+    }
     let campaign = campaign();
     let different = |ratios: &[Ratio]| ratios.iter().filter(|ratio| ratio.is_different()).count();
     let pairs = |noise: &Noise, is_common: bool, factor: f64| {
@@ -53,6 +63,9 @@ fn equal_luns_are_not_called_different_and_unequal_ones_are() {
 
 #[test]
 fn steady_and_noisy_devices_have_no_findings_about_time_and_position() {
+    if !requires(&[Need::Ci]) {
+        return;
+    }
     let campaign = campaign();
     for noise in [STEADY, INDEPENDENT, AR_90] {
         let target = campaign.system("stationary", &Luns::memory(&noise)).unwrap();
@@ -63,6 +76,9 @@ fn steady_and_noisy_devices_have_no_findings_about_time_and_position() {
 
 #[test]
 fn what_is_there_is_found() {
+    if !requires(&[Need::Ci]) {
+        return;
+    }
     let campaign = campaign();
     for system in findings::true_ones() {
         let runs = system.is_found(&campaign, &(0..2)).unwrap();
@@ -72,6 +88,9 @@ fn what_is_there_is_found() {
 
 #[test]
 fn two_runs_of_one_device_are_not_called_different_and_one_of_a_slower_device_is() {
+    if !requires(&[Need::Ci]) {
+        return;
+    }
     let campaign = campaign();
     for noise in [STEADY, AR_90, LEVELS] {
         let factors: &[f64] = if noise == STEADY { &[1.0, compare::SLOWER] } else { &[1.0] };
@@ -84,6 +103,9 @@ fn two_runs_of_one_device_are_not_called_different_and_one_of_a_slower_device_is
 /// A steady device has the same figures in every run; a noisy one has others, which differ by chance.
 #[test]
 fn one_device_as_both_command_lines_is_not_called_different() {
+    if !requires(&[Need::Ci]) {
+        return;
+    }
     let campaign = campaign();
     for noise in [STEADY, INDEPENDENT] {
         let trials = compare::repeated_trials(&campaign, &noise, 3, &(0..2)).unwrap();
@@ -96,6 +118,9 @@ fn one_device_as_both_command_lines_is_not_called_different() {
 /// speeds of a sine.
 #[test]
 fn levels_are_no_step_between_passes_and_a_sine_is_not_two_speeds() {
+    if !requires(&[Need::Ci]) {
+        return;
+    }
     let campaign = campaign();
     let cases = [
         (LEVELS, "zones --runs 10", [91, 107, 140], "passes-differ"),
