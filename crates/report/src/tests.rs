@@ -369,6 +369,18 @@ fn the_align_page_gives_the_wider_advice_whatever_the_order() {
     assert_eq!(advice_of(&run), ["  Advice: write whole pages: multiples of 4 KiB at multiples of 4 KiB."]);
 }
 
+/// Found by a user: the times of cells under a limit stood there like those of the device.
+#[test]
+fn a_time_that_a_limit_sets_is_marked_on_the_align_page() {
+    let mut run = fixtures::run();
+    assert!(!alone(&run, Experiment::Align).contains("a limit of a control group"));
+    let held = run.cells.iter_mut().find(|cell| cell.experiment == Experiment::Align).unwrap();
+    held.verdict.as_mut().unwrap().code = rdsk_model::VerdictCode::Throttled;
+    let page = alone(&run, Experiment::Align);
+    assert_eq!(page.matches(" 1) ").count(), 2, "{page}");
+    assert!(page.contains("  1) a limit of a control group sets this time, not the device\n"), "{page}");
+}
+
 /// The run's paths, stream and align cells twice: on a second target, and with blocks of 64 KiB besides.
 #[test]
 fn several_targets_and_block_sizes_stay_apart() {

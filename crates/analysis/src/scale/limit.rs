@@ -109,7 +109,7 @@ fn is_simulated(cell: &CellRecord) -> bool {
 
 /// Whether a control group holds some target.
 fn has_held(point: &Point<'_>) -> bool {
-    point.targets.iter().any(|share| matches!(state(point.cell, share), State::Held(_)))
+    point.targets.iter().any(|share| state(point, share).is_held())
 }
 
 /// Whether a target that is busy all the time has no time left: its one arm moves, or a model counted. Flash, arrays behind a
@@ -121,12 +121,25 @@ fn serves_one(record: &Record, cell: &CellRecord, target: u32) -> bool {
 /// How one target stands.
 enum State {
     Held(String),
+    /// Held, in the words of the test's verdict, which knows bursts and how many requests a call becomes.
+    Throttled(String),
     Busy(f64),
     Between,
     Idle(f64),
 }
 
-fn state(cell: &CellRecord, share: &TargetShare) -> State {
+impl State {
+    fn is_held(&self) -> bool {
+        matches!(self, Self::Held(_) | Self::Throttled(_))
+    }
+}
+
+fn state(point: &Point<'_>, share: &TargetShare) -> State {
+    let cell = point.cell;
+    let verdict = cell.verdict.as_ref().filter(|verdict| verdict.code == VerdictCode::Throttled);
+    if let (Some(verdict), [_]) = (verdict, point.targets.as_slice()) {
+        return State::Throttled(verdict.text.clone());
+    }
     let limits = cell.evidence.limits.iter();
     let held = limits
         .filter(|limit| limit.target == share.target && limit.op == cell.workload.op)
@@ -156,9 +169,11 @@ fn of_targets(record: &Record, point: &Point<'_>) -> Option<Limit> {
     let cell = point.cell;
     let name = |target: u32| name(record, target);
     let states: Vec<(u32, State)> =
-        point.targets.iter().map(|share| (share.target, state(cell, share))).collect();
+        point.targets.iter().map(|share| (share.target, state(point, share))).collect();
     let line = |(target, state): &(u32, State)| match state {
-        State::Held(text) => format!("{}: {} = {text}", words::test(cell), name(*target)),
+        State::Held(text) | State::Throttled(text) => {
+            format!("{}: {} = {text}", words::test(cell), name(*target))
+        }
         State::Busy(busy) | State::Idle(busy) => {
             format!("{}: {} busy = {}", words::test(cell), name(*target), percent(*busy))
         }
@@ -166,12 +181,13 @@ fn of_targets(record: &Record, point: &Point<'_>) -> Option<Limit> {
     };
     let clause = |(target, state): &(u32, State)| match state {
         State::Held(text) => format!("a control group holds {} at {text}", name(*target)),
+        State::Throttled(text) => format!("{}: {text}", name(*target)),
         State::Busy(busy) => format!("{} was busy {} of the time", name(*target), percent(*busy)),
         State::Between | State::Idle(_) => String::new(),
     };
     let evidence: Vec<String> = states.iter().map(line).filter(|line| !line.is_empty()).collect();
     let limited: Vec<&(u32, State)> =
-        states.iter().filter(|(_, state)| matches!(state, State::Held(_) | State::Busy(_))).collect();
+        states.iter().filter(|(_, state)| state.is_held() || matches!(state, State::Busy(_))).collect();
     let idle: Vec<String> = states
         .iter()
         .filter(|(_, state)| matches!(state, State::Idle(_)))
@@ -180,9 +196,8 @@ fn of_targets(record: &Record, point: &Point<'_>) -> Option<Limit> {
     let targets: Vec<u32> = limited.iter().map(|(target, _)| *target).collect();
     let text = together(&states, &limited)
         .unwrap_or_else(|| words::list(&limited.iter().map(|one| clause(one)).collect::<Vec<_>>()));
-    let is_held = limited.iter().any(|(_, state)| matches!(state, State::Held(_)));
-    let is_sure =
-        |(target, state): &(u32, State)| matches!(state, State::Held(_)) || serves_one(record, cell, *target);
+    let is_held = limited.iter().any(|(_, state)| state.is_held());
+    let is_sure = |(target, state): &(u32, State)| state.is_held() || serves_one(record, cell, *target);
     let sure = limited.iter().all(|one| is_sure(one));
     let confidence = if sure { Confidence::Measured } else { Confidence::Inferred };
     match (limited.len(), idle.len()) {

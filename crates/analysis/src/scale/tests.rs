@@ -305,6 +305,18 @@ fn a_control_group_comes_before_all_else() {
         let limit = limit_of(&limits(bytes_per_s, ops_per_s));
         assert_eq!(matches!(limit, Limit::Throttled(_)), is_held, "{bytes_per_s:?} {ops_per_s:?}: {limit:?}");
     }
+    // A call of 1 MiB is two requests, which a limit on I/Os counts and the verdict knows.
+    let mut split = limits(None, Some(80));
+    for cell in &mut split.cells {
+        let verdict = cell.verdict.as_mut().unwrap();
+        verdict.code = rdsk_model::VerdictCode::Throttled;
+        verdict.text = "80.0 I/Os per second are the limit of 80 that x/io.max sets for reads".into();
+    }
+    let Limit::Throttled(cause) = limit_of(&split) else { panic!("{:?}", limit_of(&split)) };
+    assert!(
+        cause.text.starts_with("/dev/sd0: 80.0 I/Os per second are the limit") && cause.targets == [0],
+        "{cause:?}"
+    );
     // Twice the limit is a burst, and bursts have no knee.
     let record = all_in_rounds(&limits(None, Some(20)));
     let analysis = Analysis::of(&record);

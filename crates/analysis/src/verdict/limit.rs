@@ -142,9 +142,17 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
             "{rate} I/Os per second are above the limit of {allowed} that {source} sets for {op}s: {BURST}"
         ));
     }
-    let rate = [own_ios, devices].into_iter().flatten().find(|&rate| is_at(rate, allowed))?;
-    let rate = words::figure(rate);
-    Some(format!("{rate} I/Os per second are the limit of {allowed} that {source} sets for {op}s"))
+    let words_of_limit = format!("the limit of {allowed} that {source} sets for {op}s");
+    if let Some(rate) = [own_ios, devices].into_iter().flatten().find(|&rate| is_at(rate, allowed)) {
+        return Some(format!("{} I/Os per second are {words_of_limit}", words::figure(rate)));
+    }
+    // Limits are charged for bios, which are merged behind them: a write of 64 KiB through the page cache is 16 of a page.
+    let direction = row.map(|row| *row.direction(op))?;
+    let bios = direction.ios_s + direction.rqm_s;
+    is_at(bios, allowed).then(|| {
+        let (bios, requests) = (words::figure(bios), words::figure(direction.ios_s));
+        format!("{bios} bios per second, merged into {requests} requests, are {words_of_limit}")
+    })
 }
 
 /// A file states one figure for a device and a direction at a time. Where visits found several, the limit was changed between them,
@@ -335,6 +343,24 @@ mod tests {
         // Merging comes after the limit.
         let (code, text, is_burst) = judged(&ahead(8, 56));
         assert_eq!((code, is_burst), (VerdictCode::Throttled, true), "{text}");
+    }
+
+    /// Found by a user: a write of 64 KiB through the page cache is 16 bios, each of which a limit counts, and one request.
+    #[test]
+    fn bios_that_were_merged_behind_a_limit_reach_it() {
+        let merged = |merges: u64| {
+            with(under(&[], &[2048]), |cell| {
+                let device = &mut cell.evidence.device[0];
+                (device.reads, device.read_merges) = (Some(64), Some(merges));
+                let counters = device.diskstat.as_mut().unwrap();
+                (counters.read_ios, counters.read_merges) = (64, merges);
+            })
+        };
+        let (code, text, is_burst) = judged(&merged(15 * 64));
+        assert_eq!((code, is_burst), (VerdictCode::Throttled, false), "{text}");
+        let expected = "2048 bios per second, merged into 128 requests, are the limit of 2048 that /cg/io.max sets for reads";
+        assert_eq!(text, expected);
+        assert_eq!(judged(&merged(7 * 64)).0, VerdictCode::Device);
     }
 
     /// Found by a user: a call of 1 MiB is two I/Os of 512 KiB, each of which a limit counts.

@@ -13,7 +13,7 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, StopReason};
+use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, StopReason, VerdictCode};
 
 /// The columns of the tables.
 const COLUMNS: [(CacheState, IoPath); 5] = [
@@ -23,6 +23,9 @@ const COLUMNS: [(CacheState, IoPath); 5] = [
     (CacheState::Cold, IoPath::DontCache),
     (CacheState::Cold, IoPath::Direct),
 ];
+
+/// What is said of a figure that a control group set.
+const HELD: &str = "a limit of a control group sets this time, not the device";
 
 /// Block size and shift: one row.
 type Key = (u64, u64);
@@ -223,7 +226,10 @@ fn figure(cell: Option<&CellRecord>, footnotes: &mut Footnotes) -> String {
         StopReason::NotApplicable => format!("n/a {})", footnotes.mark(&result.why)),
         StopReason::Error => format!("failed {})", footnotes.mark(&result.why)),
         _ => {
-            Unit::MICROSECONDS.figure_or_missing(result.latency_ns.as_ref().and_then(|latency| latency.mean))
+            let mean_ns = result.latency_ns.as_ref().and_then(|latency| latency.mean);
+            let figure = Unit::MICROSECONDS.figure_or_missing(mean_ns);
+            let is_held = mean_ns.is_some() && metrics::has_verdict(cell, VerdictCode::Throttled);
+            if is_held { format!("{figure} {})", footnotes.mark(HELD)) } else { figure }
         }
     }
 }
