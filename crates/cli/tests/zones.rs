@@ -210,7 +210,7 @@ fn passes_that_a_budget_cut_short_are_all_continued() {
     std::fs::write(kept.path(), complete.to_string()).unwrap();
     let refused = cli::run(rdsk(&[&arguments[..], &[&"7", &"--resume", &kept.path()]].concat()), LONG);
     assert_eq!(refused.ended, Ended::Exited(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("no pass is missing"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("no sweep is missing"), "{}", refused.stderr);
     // But more passes than it has.
     let mut more = arguments;
     more[7] = &"5";

@@ -79,7 +79,7 @@ impl Resumed {
             return Err(refusal(nothing_finished(earlier, plan), "measure anew without --resume"));
         }
         if missing == 0 {
-            let what = if resumed.continued.is_empty() { "cell" } else { "pass" };
+            let what = if resumed.continued.is_empty() { "test" } else { "sweep" };
             return Err(refusal(format!("no {what} is missing"), "rdsk show draws it again"));
         }
         resumed.note = Some(resumed.words(&id));
@@ -159,11 +159,14 @@ fn is_finished(then: &CellRecord, earlier: &Record, plan: &Plan) -> bool {
 /// some that were measured now and some that were measured then are no sample of either.
 fn nothing_finished(earlier: &Record, plan: &Plan) -> String {
     let rounds = plan.rounds;
+    // What was not marked as ended was killed, or goes on.
+    let is_open = earlier.error.as_ref().is_some_and(|error| error.code == "running");
+    let ended = if is_open { "it was last saved" } else { "it ended" };
     let visits = earlier.cells.iter().flat_map(|cell| &cell.result.visits);
     match visits.map(|visit| visit.round.saturating_add(1)).max() {
-        None => "none of its tests is finished: it ended before the first turn".into(),
+        None => format!("none of its tests is finished: {ended} before the first turn"),
         Some(round) if round < rounds => format!(
-            "none of its tests is finished: it ended in repeat {round} of {rounds}, and each test has a turn in every repeat"
+            "none of its tests is finished: {ended} in repeat {round} of {rounds}, and each test has a turn in every repeat"
         ),
         Some(_) => "none of its tests is finished: their last turns were cut short or failed".into(),
     }
@@ -248,7 +251,7 @@ fn unlike(then: &Target, now: &Target) -> Option<String> {
     let serial = |target: &Target| target.device.as_ref().and_then(|device| device.serial.clone());
     let device = |target: &Target| target.device.as_ref().map(|device| device.name.clone());
     if (&then.name, then.kind, then.made_by_rdsk) != (&now.name, now.kind, now.made_by_rdsk) {
-        return Some(format!("it is not of this target, but of {name}"));
+        return Some(format!("it is of {name}, not of {}", rdsk_units::printable(&now.name)));
     }
     if then.size_bytes != now.size_bytes {
         return Some(format!("{name} had {} bytes, and has {} now", then.size_bytes, now.size_bytes));

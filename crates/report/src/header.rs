@@ -6,7 +6,7 @@ use crate::page::{Page, Tone, WIDTH};
 use crate::replaced::replaced;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::distinct;
-use rdsk_analysis::words::few;
+use rdsk_analysis::words::{self, few};
 use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind, Visit};
 use rdsk_units::{Bytes, Nanos, grouped, printable};
 use unicode_width::UnicodeWidthStr as _;
@@ -232,7 +232,7 @@ pub(crate) fn draw_status(page: &mut Page, record: &Record) {
             let offset = error.offset_bytes;
             page.sentence(
                 Tone::Error,
-                format!("  {}: ", cell.id),
+                format!("  {}: ", words::test(cell)),
                 format!("{} at byte {offset}", error.message),
             );
         }
@@ -282,7 +282,7 @@ pub(crate) fn took(record: &Record) -> String {
     let ended_ns = |visit: &Visit| visit.start_ns.saturating_add(visit.elapsed_ns);
     let last = visits.filter(|(_, visit)| visit.sitting == 0).max_by_key(|(_, visit)| ended_ns(visit));
     let last = last.map_or_else(String::new, |(cell, visit)| {
-        format!(", last saved {} later, in {}", Nanos(ended_ns(visit)), cell.id)
+        format!(", last saved {} later, in {}", Nanos(ended_ns(visit)), words::test(cell))
     });
     let is_running = record.error.as_ref().is_some_and(|error| error.code == "running");
     let how = match record.status {
@@ -356,11 +356,9 @@ mod tests {
             let visit = |start_ns| Visit { start_ns, elapsed_ns: 2_000_000_000, ..Visit::default() };
             cell.result.visits = vec![visit(if index == 1 { 10_000_000_000 } else { 1_000_000_000 })];
         }
-        let id = &record.cells[1].id;
-        assert_eq!(
-            took(&record),
-            format!("cut off: began 2026-11-20T23:53:44Z, last saved 12.0 s later, in {id}")
-        );
+        let last =
+            "cut off: began 2026-11-20T23:53:44Z, last saved 12.0 s later, in sequential 1M writes at QD1";
+        assert_eq!(took(&record), last);
         assert!(end_text(&record).starts_with("Cut off: began 2026-11-20T23:53:44Z, last saved"));
         record.error = Some(Problem::plain(ProblemKind::Interrupted, "running", "the run goes on"));
         assert!(

@@ -140,13 +140,13 @@ fn what_is_unlike_is_refused_with_the_reason() {
         (&unfinished, &[], "none of its tests is finished: their last turns were cut short or failed"),
         (&early, &[], "none of its tests is finished: it ended in repeat 2 of 6"),
         (&unbegun, &[], "none of its tests is finished: it ended before the first turn"),
-        (&same, &["sim:linux-disk", "--only", "headline,paths"], "not of this target"),
+        (&same, &["sim:linux-disk", "--only", "headline,paths"], "it is of "),
         (
             &same,
             &["sim:wd2500", "--only", "headline,paths", "--budget", "60s", "--seed", "2"],
             "other options",
         ),
-        (&same, &["sim:wd2500", "--only", "headline", "--budget", "60s"], "no cell is missing"),
+        (&same, &["sim:wd2500", "--only", "headline", "--budget", "60s"], "no test is missing"),
     ];
     for (change, words, why) in changes {
         cut(&place, change);
@@ -158,7 +158,7 @@ fn what_is_unlike_is_refused_with_the_reason() {
     // A complete run misses nothing.
     let run = place.run(&["run", "--resume", "whole.json"]);
     assert_eq!(run.ended, Ended::Exited(2));
-    assert!(error_and_hint(&run).0.contains("no cell is missing"), "{}", run.stderr);
+    assert!(error_and_hint(&run).0.contains("no test is missing"), "{}", run.stderr);
 }
 
 /// The rate at which a test file was written, and with it the span of `align`, differs each time.

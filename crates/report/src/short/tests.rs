@@ -161,9 +161,13 @@ fn a_failed_run_says_so_first() {
     assert!(words.contains(" I/O failed in 1 of ") && words.contains(": Input/output error at byte 4096 "));
     record.cells.clear();
     record.findings.clear();
+    record.notes = vec!["fio gives reads and writes as one sum".into()];
     let empty = short(&record, Further::Nowhere, plain());
     fits(&empty);
-    assert!(empty.contains("Nothing was measured."), "{empty}");
+    assert!(
+        empty.contains("Nothing was measured.\n  note: fio gives reads and writes as one sum\n"),
+        "{empty}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::Limits;
 use crate::header::{measured_by, stack_text, took, write_cache};
 use crate::page::{Page, Tone};
 use crate::replaced::replaced;
-use rdsk_analysis::Analysis;
+use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Record, Status, Target, TargetKind};
 use rdsk_units::Bytes;
 
@@ -101,10 +101,10 @@ fn draw_status(page: &mut Page, record: &Record) {
     if let Some((first, error)) = failed.first().and_then(|first| Some((first, first.result.errors.first()?)))
     {
         let text = format!(
-            "in {} of {} cells, first in {}: {} at byte {}",
+            "in {} of {} tests, first in {}: {} at byte {}",
             failed.len(),
             record.cells.len(),
-            first.id,
+            words::test(first),
             error.message,
             error.offset_bytes
         );
@@ -112,5 +112,7 @@ fn draw_status(page: &mut Page, record: &Record) {
     }
     if record.cells.is_empty() {
         page.line("  Nothing was measured.");
+        // Here they say why, and there is no other page that could.
+        record.notes.iter().for_each(|note| page.sentence(Tone::Plain, "  note: ", note));
     }
 }
