@@ -3,7 +3,7 @@
 
 use crate::metrics;
 use rdsk_model::{CellRecord, Copy, CopyRun, IoPath, Op, Record, StableBy};
-use rdsk_stats::{PairedRatio, paired_ratio, rounds_interval, stddev};
+use rdsk_stats::{Halves, PairedRatio, paired_ratio, rounds_interval, stddev};
 
 /// Where the time of a copy went, in nanoseconds, as means over its runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -197,7 +197,7 @@ pub fn times(copy: &Copy, until: Until) -> Option<Runs> {
     let times_ns = &times_ns?[..];
     let timed: Vec<(f64, f64)> =
         counted(copy).into_iter().zip(times_ns).map(|(run, ns)| (begin(run), *ns)).collect();
-    let interval = rounds_interval(&timed, &[]).filter(|interval| interval.mean > 0.0);
+    let interval = rounds_interval(&timed, &Halves::default()).filter(|interval| interval.mean > 0.0);
     Some(Runs {
         count: times_ns.len(),
         mean_ns: if times_ns.is_empty() { return None } else { mean(times_ns) },

@@ -4,7 +4,7 @@
 use rdsk_analysis::comparison::{Measure, began, round_rates};
 use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Estimate, Latency, PercentileRange, Visit};
-use rdsk_stats::{Histogram, Stepped, TimedSample, rounds_interval};
+use rdsk_stats::{Halves, Histogram, Stepped, TimedSample, rounds_interval};
 
 /// Fewer rounds say nothing of how a disk changes from one moment to another.
 pub(crate) const MIN_ROUNDS: usize = 3;
@@ -75,7 +75,7 @@ fn rate(cell: &CellRecord) -> Option<Estimate> {
 
 /// A rate with the interval that its rounds give. A round that takes longer counts for more in the rate, and as one of many in the interval.
 pub(crate) fn around(mean: f64, rounds: &[TimedSample]) -> Estimate {
-    let half_width = rounds_interval(rounds, &[])
+    let half_width = rounds_interval(rounds, &Halves::default())
         .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()));
     Estimate::around(mean, half_width)
 }

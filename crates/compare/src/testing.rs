@@ -57,7 +57,8 @@ fn with_visits(cell: CellRecord, visits: Vec<Visit>, windows: Option<Windows>) -
             .into_iter()
             .map(|(round, rate)| (f64::from(round), rate))
             .collect();
-        let interval = rdsk_stats::rounds_interval(&timed, &[]).expect("a test has two rounds");
+        let interval = rdsk_stats::rounds_interval(&timed, &rdsk_stats::Halves::default())
+            .expect("a test has two rounds");
         cell.result.bytes_per_s =
             Some(Estimate { mean: interval.mean, low: Some(interval.low), high: Some(interval.high) });
     })

@@ -10,7 +10,7 @@ use rdsk_model::{
     OwnGap, PageCache, PointRun, ReadContent, StreamResult, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
-use rdsk_stats::{Histogram, SparseHistogram, TimedSample, mean};
+use rdsk_stats::{Halves, Histogram, SparseHistogram, TimedSample, mean};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Rounds that show by themselves how much a rate scatters: of two, one may be as far off as the other.
@@ -208,22 +208,47 @@ impl CellTotals {
     /// share a disk complete together at the end of 0.55 s, so that most windows are empty and the last ones full. A few rounds know
     /// better, each as a whole: these differ by 1%, not by 64%.
     fn has_steady_windows(&self, block_bytes: u64) -> bool {
-        let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
-        let in_flight = (self.latency_sum_ns as f64 / elapsed_ns.max(1) as f64).max(1.0);
         let ops_per_visit = self.measured_bytes as f64 / block_bytes as f64 / self.visits.len().max(1) as f64;
-        self.rounds.len() < ROUNDS_ENOUGH || ops_per_visit >= GENERATIONS * in_flight
+        self.rounds.len() < ROUNDS_ENOUGH || ops_per_visit >= GENERATIONS * self.in_flight()
     }
 
     /// Bytes per second of the first and of the second half of each round that has windows, those of all of its visits together:
-    /// the rounds are what the interval is of, and the turns of a cell come one after the other.
-    fn halves(&self) -> Vec<(f64, f64)> {
+    /// the rounds are what the interval is of, and the turns of a cell come one after the other. Windows that do not say how the rate
+    /// scatters say nothing of halves either: where eight reads complete together, each half of a round has eight.
+    fn halves(&self, block_bytes: u64) -> Halves {
+        let together = match () {
+            () if self.has_steady_windows(block_bytes) => self.in_flight(),
+            () if self.completes_evenly(block_bytes) => 1.0,
+            () => return Halves::default(),
+        };
         let ends = self.round_begins.values().skip(1).copied().chain([self.samples.len()]);
         let of_round = |(&begin, end): (&usize, usize)| {
             let rates = &self.samples[begin..end];
             let half = rates.len() / 2;
             mean(&rates[..half]).zip(mean(&rates[rates.len() - half..]))
         };
-        self.round_begins.values().zip(ends).filter_map(of_round).collect()
+        let rates: Vec<_> = self.round_begins.values().zip(ends).filter_map(of_round).collect();
+        let half_s = self.measured_ns as f64 / 2e9 / rates.len().max(1) as f64;
+        Halves { rates, step: block_bytes as f64 * together / half_s }
+    }
+
+    /// Whether I/Os in flight complete one after the other, however few of them a visit has: no pause is half as long as one before which all
+    /// in flight complete together.
+    ///
+    /// Of 22 random reads in flight on a disk, one completes each 13 ms, and a pause has at most 50 ms, not 140. Eight sequential reads
+    /// that share a disk complete within 70 ms, 540 ms after the last ones.
+    fn completes_evenly(&self, block_bytes: u64) -> bool {
+        let ops = self.measured_bytes as f64 / block_bytes as f64;
+        let pauses = self.samples.chunk_by(|one, next| *one == 0.0 && *next == 0.0);
+        let longest = pauses.filter(|windows| windows[0] == 0.0).map(<[f64]>::len).max().unwrap_or(0);
+        let apart = self.samples.len() as f64 / ops.max(1.0);
+        longest as f64 <= apart * self.in_flight() / 2.0
+    }
+
+    /// I/Os that were in flight on average, at least one.
+    fn in_flight(&self) -> f64 {
+        let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
+        (self.latency_sum_ns as f64 / elapsed_ns.max(1) as f64).max(1.0)
     }
 
     /// Adds what counts for the rate of a visit whose streams need no common time. Its warm-up is the cell's.
@@ -309,15 +334,16 @@ impl CellTotals {
         // Windows show the scatter within a visit, rounds what changes between them: the wider interval counts.
         let is_sampled = extent == Extent::Timed && self.has_steady_windows(block_bytes);
         let of_windows = if is_sampled { rdsk_stats::batch_interval(&self.samples) } else { None };
-        let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves())]
-            .into_iter()
-            .flatten()
-            // The windows leave out the end of a visit that does not fill one, and the mean of rounds is not that of their bytes: neither
-            // interval is narrower than this.
-            .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
-            .reduce(f64::max)
-            // The time ends at random between two completions, so every count is uncertain by one I/O.
-            .map(|half| half.max(mean / ops));
+        let half_width =
+            [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves(block_bytes))]
+                .into_iter()
+                .flatten()
+                // The windows leave out the end of a visit that does not fill one, and the mean of rounds is not that of their bytes: neither
+                // interval is narrower than this.
+                .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
+                .reduce(f64::max)
+                // The time ends at random between two completions, so every count is uncertain by one I/O.
+                .map(|half| half.max(mean / ops));
         Some(Estimate::around(mean, half_width))
     }
 
@@ -412,7 +438,7 @@ mod tests {
         totals
     }
 
-    fn half_width(totals: &CellTotals, halves: &[(f64, f64)]) -> f64 {
+    fn half_width(totals: &CellTotals, halves: &Halves) -> f64 {
         rdsk_stats::rounds_interval(&totals.round_rates(), halves).unwrap().half_width_rel()
     }
 
@@ -459,13 +485,37 @@ mod tests {
         assert!(of_rounds(2) > 0.3, "two rounds show no scatter: {}", of_rounds(2));
     }
 
+    /// Of 22 in flight one completes at a time, so that halves of a visit say how the rate scatters; of eight that end together they do not.
+    #[test]
+    fn few_ios_in_flight_that_complete_one_by_one_have_halves() {
+        const KIB: u64 = 1 << 10;
+        let of = |in_flight: u64, windows: &[u64]| {
+            let mut totals = CellTotals::default();
+            for round in 0..6 {
+                totals.round = round;
+                let elapsed_ns = windows.len() as u64 * WIDTH_NS;
+                totals.visits.push(Visit { round, elapsed_ns, ..Visit::default() });
+                totals.latency_sum_ns += u128::from(in_flight * elapsed_ns);
+                totals.add_measured(round, windows.iter().sum(), elapsed_ns);
+                totals.add_samples(windows, WIDTH_NS);
+            }
+            totals.halves(KIB)
+        };
+        let evenly = of(22, &[4 * KIB, 0, 5 * KIB, 3 * KIB, 4 * KIB, 4 * KIB, 0, 6 * KIB, 4 * KIB, 3 * KIB]);
+        assert_eq!(evenly.rates.len(), 6);
+        // One I/O in half of half a second.
+        assert!((evenly.step - 4.0 * KIB as f64).abs() < 1e-6, "{}", evenly.step);
+        let together = of(8, &[0, 0, 0, 0, 8 * KIB, 0, 0, 0, 0, 8 * KIB]);
+        assert_eq!(together, Halves::default());
+    }
+
     /// Visits of a round that change from one to the next outlast nothing, however steady each is within itself.
     #[test]
     fn a_state_that_lasts_for_a_visit_is_none_that_outlasts_a_round() {
         let mut noise = SplitMix64::new(7);
         let totals = totals(12, &mut |_| vec![around(1e6, 1e5 * noise.normal()); 2]);
-        assert_eq!(totals.halves().len(), 6);
-        assert_eq!(half_width(&totals, &totals.halves()), half_width(&totals, &[]));
+        assert_eq!(totals.halves(1).rates.len(), 6);
+        assert!(half_width(&totals, &totals.halves(1)) < half_width(&totals, &Halves::default()));
     }
 
     /// A state that differs from round to round is seen through the noise within its visits.
@@ -476,7 +526,7 @@ mod tests {
         let totals = totals(12, &mut |round| {
             (0..2).map(|_| around(levels[round as usize], 1e5 * noise.normal())).collect()
         });
-        assert!(half_width(&totals, &totals.halves()) > 1.2 * half_width(&totals, &[]));
+        assert!(half_width(&totals, &totals.halves(1)) > 1.2 * half_width(&totals, &Halves::default()));
     }
 
     /// One visit a round, as `run` has: its own halves.
@@ -484,6 +534,6 @@ mod tests {
     fn the_halves_of_a_round_of_one_visit_are_its_own() {
         let totals = totals(1, &mut |_| vec![100, 300, 500, 700, 900]);
         let mib = |bytes: u64| per_second(bytes, WIDTH_NS);
-        assert_eq!(totals.halves(), vec![(mib(200), mib(800)); 6]);
+        assert_eq!(totals.halves(1).rates, vec![(mib(200), mib(800)); 6]);
     }
 }

@@ -5,7 +5,7 @@
 use crate::run_state::{RunState, Slice};
 use crate::stopping::{MIN_RUN_NS, longest_ns};
 use rdsk_model::plan::turned;
-use rdsk_model::{Cell, EngineKind, Extent, Plan};
+use rdsk_model::{Cell, EngineKind, Extent, Op, Plan};
 use std::collections::VecDeque;
 
 /// The part of the budget for the rounds of the plan; the rest goes where precision is missing.
@@ -240,9 +240,13 @@ impl<'a> Schedule<'a> {
             .max_by(|a, b| gain(a).total_cmp(&gain(b)))
     }
 
-    /// Whether more rounds of a cell show anything: a single pass was all that was asked, and what failed fails again.
+    /// Whether more rounds of a cell show anything: a single pass was all that was asked, and what failed fails again. Further
+    /// rounds of a whole run only read.
     fn is_repeatable(&self, index: usize, state: &RunState) -> bool {
         let (cell, totals) = (&self.plan.cells[index], &state.totals[index]);
+        if self.plan.is_whole_run() && cell.workload.op == Op::Write {
+            return false;
+        }
         let has_failed = totals.failure.is_some() || !totals.errors.is_empty() || totals.visits.is_empty();
         cell.not_applicable.is_none()
             && !matches!(cell.extent, Extent::Pass { .. } | Extent::Once { .. })

@@ -2,8 +2,8 @@
 
 use crate::scripted::{self, SECOND, Scripted, cell, plan, run, run_after};
 use rdsk_model::{
-    CacheState, Cell, CellResult, EngineKind, Extent, IoPath, Op, Plan, Points, ProblemKind, StopFlag,
-    StopReason, Workload,
+    CacheState, Cell, CellResult, EngineKind, Experiment, Extent, IoPath, Op, Plan, Points, ProblemKind,
+    StopFlag, StopReason, Workload,
 };
 
 #[test]
@@ -452,6 +452,24 @@ fn time_that_is_left_goes_to_the_least_precise_group() {
     let visits = |index: usize| ran.outcome.cells[index].result.visits.len();
     assert_eq!(visits(0), 6, "small blocks at a constant rate are precise after the rounds of the plan");
     assert!(visits(1) > 6, "{} visits of blocks that take 0.4 s each", visits(1));
+}
+
+/// All writes of a run share the fast part of a flash drive; those of a question alone want their precision.
+#[test]
+fn further_rounds_of_several_questions_only_read() {
+    let of = |second: Experiment| {
+        let mut cells = vec![cell(4096, Extent::Timed), cell(40_000_000, Extent::Timed)];
+        cells[1].workload.op = Op::Write;
+        cells.push(Cell { experiment: second, ..cell(50_000_000, Extent::Timed) });
+        let ran = run(&Plan { rounds: 6, ..plan(cells, 24 * SECOND) }, 1e8, |_, _| ());
+        [1, 2].map(|index| ran.outcome.cells[index].result.visits.len())
+    };
+    let first = cell(4096, Extent::Timed).experiment;
+    let other = if first == Experiment::Stream { Experiment::Headline } else { Experiment::Stream };
+    let [written, read] = of(other);
+    assert!(written == 6 && read > 6, "{written} {read}");
+    let [written, read] = of(first);
+    assert!(written > 6 && read > 6, "{written} {read}");
 }
 
 #[test]

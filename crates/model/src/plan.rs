@@ -147,6 +147,12 @@ impl Plan {
         self.budget_ns >= UNLIMITED_NS
     }
 
+    /// Whether it has tests of several questions. Only reads have further rounds then: all writes share the fast part of a flash drive, and
+    /// what fills it for one test slows down the others.
+    pub fn is_whole_run(&self) -> bool {
+        self.cells.windows(2).any(|pair| pair[0].experiment != pair[1].experiment)
+    }
+
     /// The cells that are compared with each other: those of one experiment and direction, the same cell of every target
     /// side by side. Indices into `cells`, in the order in which they first appear.
     pub fn groups(&self) -> Vec<Vec<usize>> {

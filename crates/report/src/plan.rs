@@ -41,11 +41,12 @@ pub fn plan_text(plan: &Plan, targets: &[Target], style: Style) -> String {
         1 => "one repeat".to_owned(),
         many => format!("at least {many} repeats, every second one in reverse order"),
     };
+    let further = if plan.is_whole_run() { "reads" } else { "tests" };
     page.sentence(
         Tone::Plain,
         "  time    ",
         format!(
-            "{budget} for all tests in {rounds}; time that is left goes to tests wider than ±{precision}"
+            "{budget} for all tests in {rounds}; time that is left goes to {further} wider than ±{precision}"
         ),
     );
     for note in &plan.notes {

@@ -47,6 +47,11 @@ impl LastingMean {
     /// equally probable before, and independent samples as probable as all others together. The chance of an error is Student's, averaged over the states
     /// (Zellner and Tiao 1964).
     pub fn estimate(samples: &[TimedSample]) -> Option<LastingMean> {
+        Self::with_share(samples, 1.0)
+    }
+
+    /// The same where a state has at most this share of the variance, from 0 to 1; none at all leaves the samples independent.
+    pub(crate) fn with_share(samples: &[TimedSample], most: f64) -> Option<LastingMean> {
         let values: Vec<f64> = samples.iter().map(|sample| sample.1).collect();
         if !values.iter().all(|value| value.is_finite()) {
             return None;
@@ -61,8 +66,9 @@ impl LastingMean {
         let offs: Vec<f64> = values.iter().map(|value| (value - mean) / sigma).collect();
         let span = times[count - 1] - times[0];
         let each = 1.0 / (LASTS.len() * SHARES.len()) as f64;
-        let lasting =
-            LASTS.iter().flat_map(|lasts| SHARES.map(|share| (each, State { lasts: lasts * span, share })));
+        let lasting = LASTS
+            .iter()
+            .flat_map(|lasts| SHARES.map(|share| (each, State { lasts: lasts * span, share: share * most })));
         let independent = State { lasts: span, share: 0.0 };
         let fits: Vec<(f64, Fit)> = std::iter::once((1.0, independent))
             .chain(lasting)

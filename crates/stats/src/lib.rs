@@ -54,7 +54,7 @@ pub use pass_change::{MIN_PASSES, PassChange, PassShape, pass_change, t_quantile
 pub use pass_steps::pass_steps;
 pub use quantile_range::{QuantileRange, SparseHistogram, quantile_range};
 pub use rotations::{Agreement, agreement};
-pub use rounds::rounds_interval;
+pub use rounds::{Halves, rounds_interval};
 pub use stall_share::{StallsSeen, with_stalls};
 pub use sustained::{Fall, Sustained, sustained};
 pub use trend::{Trend, VisitTrend, has_visits, trend};
