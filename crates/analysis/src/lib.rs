@@ -47,5 +47,6 @@ pub mod zones;
 
 pub use analysis::Analysis;
 pub use verdict::{
-    MIN_PAGES, is_burst, is_of_loop_file, read_only_zeros, read_some_zeros, verdict, verdicts_by_direction,
+    MIN_PAGES, is_burst, is_held, is_of_loop_file, read_only_zeros, read_some_zeros, verdict,
+    verdicts_by_direction,
 };

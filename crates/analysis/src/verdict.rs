@@ -130,6 +130,13 @@ pub fn is_burst(cell: &CellRecord, targets: &[Target]) -> bool {
     is_throttled && Facts::gather(cell, targets).is_some_and(|facts| limit::bursts(&facts))
 }
 
+/// Whether the rate of a cell that [`verdict`] calls throttled is that of a limit in force: no burst above it, no mean of limits that
+/// changed, and no rate below it that may have waited for it.
+pub fn is_held(cell: &CellRecord, targets: &[Target]) -> bool {
+    let is_throttled = metrics::has_verdict(cell, VerdictCode::Throttled);
+    is_throttled && Facts::gather(cell, targets).is_some_and(|facts| limit::holds(&facts))
+}
+
 /// The steps that decide before the backing files of loop devices are looked at.
 fn before_loops(facts: &Facts<'_>) -> Judgement {
     let memory = match facts.cell.workload.op {

@@ -3,6 +3,8 @@
 
 mod estimate;
 
+pub(crate) use estimate::counts_each_io;
+
 use crate::counted_part::{is_most, overlap_of, windows_of};
 use crate::counted_part::{left_out, windows_between};
 use crate::load_totals::{JobTotals, add_jobs};
@@ -393,7 +395,7 @@ mod tests {
                 totals.add_measured(round, 8 * MIB, 551_000_000 + late_ns);
                 totals.add_samples(&[0, 0, 0, 0, 0, MIB, MIB, 0, MIB, 2 * MIB, 3 * MIB], WIDTH_NS);
             }
-            totals.estimate(Extent::Timed, MIB).unwrap().margin().unwrap()
+            totals.estimate(Extent::Timed, MIB, true).unwrap().margin().unwrap()
         };
         assert!(of_rounds(6) < 0.05, "{}", of_rounds(6));
         assert!(of_rounds(3) < 0.05, "{}", of_rounds(3));
@@ -414,7 +416,7 @@ mod tests {
                 totals.add_measured(round, windows.iter().sum(), elapsed_ns);
                 totals.add_samples(windows, WIDTH_NS);
             }
-            totals.halves(KIB)
+            totals.halves(KIB, true)
         };
         let evenly = of(22, &[4 * KIB, 0, 5 * KIB, 3 * KIB, 4 * KIB, 4 * KIB, 0, 6 * KIB, 4 * KIB, 3 * KIB]);
         assert_eq!(evenly.rates.len(), 6);
@@ -429,8 +431,8 @@ mod tests {
     fn a_state_that_lasts_for_a_visit_is_none_that_outlasts_a_round() {
         let mut noise = SplitMix64::new(7);
         let totals = totals(12, &mut |_| vec![around(1e6, 1e5 * noise.normal()); 2]);
-        assert_eq!(totals.halves(1).rates.len(), 6);
-        assert!(half_width(&totals, &totals.halves(1)) < half_width(&totals, &Halves::default()));
+        assert_eq!(totals.halves(1, true).rates.len(), 6);
+        assert!(half_width(&totals, &totals.halves(1, true)) < half_width(&totals, &Halves::default()));
     }
 
     /// A state that differs from round to round is seen through the noise within its visits.
@@ -441,7 +443,7 @@ mod tests {
         let totals = totals(12, &mut |round| {
             (0..2).map(|_| around(levels[round as usize], 1e5 * noise.normal())).collect()
         });
-        assert!(half_width(&totals, &totals.halves(1)) > 1.2 * half_width(&totals, &Halves::default()));
+        assert!(half_width(&totals, &totals.halves(1, true)) > 1.2 * half_width(&totals, &Halves::default()));
     }
 
     /// One visit a round, as `run` has: its own halves.
@@ -449,6 +451,6 @@ mod tests {
     fn the_halves_of_a_round_of_one_visit_are_its_own() {
         let totals = totals(1, &mut |_| vec![100, 300, 500, 700, 900]);
         let mib = |bytes: u64| per_second(bytes, WIDTH_NS);
-        assert_eq!(totals.halves(1).rates, vec![(mib(200), mib(800)); 6]);
+        assert_eq!(totals.halves(1, true).rates, vec![(mib(200), mib(800)); 6]);
     }
 }

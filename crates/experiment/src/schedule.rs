@@ -240,11 +240,12 @@ impl<'a> Schedule<'a> {
             .max_by(|a, b| gain(a).total_cmp(&gain(b)))
     }
 
-    /// Whether more rounds of a cell show anything: a single pass was all that was asked, and what failed fails again. Further
-    /// rounds of a whole run only read.
+    /// Whether more rounds of a cell show anything: a single pass was all that was asked, and what failed fails again. Writes
+    /// of a whole run have the rounds of the plan, and no more.
     fn is_repeatable(&self, index: usize, state: &RunState) -> bool {
         let (cell, totals) = (&self.plan.cells[index], &state.totals[index]);
-        if self.plan.is_whole_run() && cell.workload.op == Op::Write {
+        let is_written = self.plan.is_whole_run() && cell.workload.op == Op::Write;
+        if is_written && state.rounds_done[index] >= self.plan.rounds {
             return false;
         }
         let has_failed = totals.failure.is_some() || !totals.errors.is_empty() || totals.visits.is_empty();

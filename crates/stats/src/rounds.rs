@@ -51,7 +51,7 @@ pub struct Halves {
 /// correlated then, so they are taken to be; and the scatter of n correlated samples, of which v say as much as one, is
 /// smaller than that of the state by (n − v)/(n − 1) (Bayley and Hammersley 1946). Where on the other hand the halves of a sample differ
 /// by as much as noise makes them that is new in each, it explains why the samples differ, and only what it leaves unexplained
-/// can be a state that lasts: noise that is independent has Student's interval.
+/// can be a state that lasts: of noise that is independent, the intervals are less often much wider than Student's.
 pub fn rounds_interval(samples: &[TimedSample], halves: &Halves) -> Option<Interval> {
     let values: Vec<f64> = samples.iter().map(|sample| sample.1).collect();
     let plain = mean_interval(&values)?;
@@ -100,12 +100,16 @@ impl Halves {
         within / 2.0 < SLOW * between * between
     }
 
-    /// The share of the variance of a few samples that is not explained by noise which is new in each half: all of it where
-    /// the halves are not known. Many samples show by themselves what lasts.
+    /// The share of the variance of a few samples that noise which is new in each half does not explain: all of it where the halves are
+    /// not known. Halves that differ by more than such noise does are not independent: what recurs within a sample, such as a pause each
+    /// half second, makes them differ and the samples not, and explains nothing either. Many samples show by themselves what lasts.
+    ///
+    /// Samples of variance 1 whose halves differ by a variance of 3 leave a quarter unexplained, of 5 also, and of 8 all of it.
     fn unexplained(&self, samples: &[f64]) -> f64 {
         let (Some(within), Some(between)) = (self.variance(samples), stddev(samples)) else { return 1.0 };
         let noise = (within - COUNTED * self.step * self.step).max(0.0) / 2.0 / INDEPENDENT;
-        if between > 0.0 { (1.0 - noise / (between * between)).max(0.0) } else { 1.0 }
+        let ratio = noise / (between * between);
+        if between > 0.0 { (1.0 - ratio).abs().min(1.0) } else { 1.0 }
     }
 }
 
@@ -189,17 +193,26 @@ mod tests {
     fn halves_that_differ_as_much_as_visits_deny_a_state_that_lasts() {
         for count in [6, 8] {
             let (without, with, wider) = held(count, |noise| noise.series(600, 100.0, 10.0));
-            assert!(without >= 0.97 && (0.945..0.97).contains(&with), "{count}: {without}, {with}");
-            assert!(wider < 0.9, "{count}: {wider}");
-            // A state of 10 s has half of what visits differ by, or a fifth.
-            for share in [1.0, 0.25] {
+            assert!(without >= 0.97 && (0.96..without).contains(&with), "{count}: {without}, {with}");
+            assert!(wider < 0.99, "{count}: {wider}");
+            // A state of 10 s has half of what visits differ by, or a third.
+            for share in [1.0, 0.5] {
                 let mixed = |noise: &mut crate::rng::SplitMix64| -> Vec<f64> {
                     let state = noise.autoregressive(600, 0.0, 5.0 * f64::sqrt(share), 0.99);
                     noise.series(600, 100.0, 10.0).iter().zip(state).map(|(own, state)| own + state).collect()
                 };
-                let (_, with, _) = held(count, mixed);
-                assert!(with >= 0.9, "{count}, {share}: {with}");
+                let (without, with, _) = held(count, mixed);
+                assert!(with >= 0.92 && with >= without - 0.025, "{count}, {share}: {without}, {with}");
             }
+            // A wave of about the length of a visit over such a state: halves differ, visits do not, and the state is not denied.
+            let wave = |noise: &mut crate::rng::SplitMix64| -> Vec<f64> {
+                let phase = noise.normal();
+                let state = noise.autoregressive(600, 100.0, 4.0, 0.99);
+                let at = |step: usize| 10.0 * (step as f64 * std::f64::consts::TAU / 4.3 + phase).sin();
+                state.iter().enumerate().map(|(step, state)| state + at(step)).collect()
+            };
+            let (without, with, _) = held(count, wave);
+            assert!(with >= without - 0.01, "{count}: {without}, {with}");
             // One that changes within a visit leaves the interval as it was, or nearly.
             let (without, with, _) = held(count, |noise| noise.autoregressive(600, 100.0, 10.0, 0.8));
             assert!(with >= without - 0.02, "{count}: {without}, {with}");
@@ -212,7 +225,7 @@ mod tests {
     #[test]
     fn halves_of_few_ios_deny_nothing() {
         // Visits of 3 or 4 I/Os, each in one of the halves: differences of one I/O come from where the halves end.
-        let rates = vec![(1.0, 2.0), (2.0, 2.0), (2.0, 1.0), (2.0, 2.0), (1.0, 2.0), (2.0, 2.0)];
+        let rates = vec![(1.1, 1.9), (2.0, 2.0), (1.9, 1.1), (2.0, 2.0), (1.1, 1.9), (2.0, 2.0)];
         let samples = timed(&[1.5, 2.0, 1.5, 2.0, 1.5, 2.0]);
         let width = |step: f64| {
             rounds_interval(&samples, &Halves { rates: rates.clone(), step }).unwrap().half_width_rel()

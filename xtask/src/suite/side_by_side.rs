@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Programs that run at the same time. Each runs as many of its tests at once as there are processors.
-pub(crate) const LANES: usize = 4;
+pub(crate) const LANES: usize = 5;
 /// Lines of a program's output that are kept; of more, the last ones.
 const KEPT_LINES: usize = 40_000;
 /// Guests of one program that run at the same time: as many as `rdsk_testkit::Turn::Guest` has turns.

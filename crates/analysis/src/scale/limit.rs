@@ -6,6 +6,7 @@ use super::TargetShare;
 use super::cause::{Cause, Limit};
 use super::shared::{common_device, one_device, shared_path};
 use super::shares::Point;
+use crate::verdict::is_held;
 use crate::{medium, metrics, words};
 use rdsk_model::{
     CellRecord, Confidence, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode,
@@ -89,7 +90,7 @@ pub fn of_point(record: &Record, point: &Point<'_>) -> Limit {
         // A device with something to do all the time may have room for more; a processor without time has none. The counters of
         // models are exact.
         Some(busy @ (Limit::DeviceBusy(_) | Limit::SomeTargets(_)))
-            if !is_simulated(cell) && !has_held(point) =>
+            if !is_simulated(cell) && !has_held(record, point) =>
         {
             used_up().unwrap_or(busy)
         }
@@ -108,8 +109,8 @@ fn is_simulated(cell: &CellRecord) -> bool {
 }
 
 /// Whether a control group holds some target.
-fn has_held(point: &Point<'_>) -> bool {
-    point.targets.iter().any(|share| state(point, share).is_held())
+fn has_held(record: &Record, point: &Point<'_>) -> bool {
+    point.targets.iter().any(|share| state(record, point, share).is_held())
 }
 
 /// Whether a target that is busy all the time has no time left: its one arm moves, or a model counted. Flash, arrays behind a
@@ -134,10 +135,11 @@ impl State {
     }
 }
 
-fn state(point: &Point<'_>, share: &TargetShare) -> State {
+fn state(record: &Record, point: &Point<'_>, share: &TargetShare) -> State {
     let cell = point.cell;
-    let verdict = cell.verdict.as_ref().filter(|verdict| verdict.code == VerdictCode::Throttled);
-    if let (Some(verdict), [_]) = (verdict, point.targets.as_slice()) {
+    if let (Some(verdict), [_]) = (&cell.verdict, point.targets.as_slice())
+        && is_held(cell, &record.targets)
+    {
         return State::Throttled(verdict.text.clone());
     }
     let limits = cell.evidence.limits.iter();
@@ -169,7 +171,7 @@ fn of_targets(record: &Record, point: &Point<'_>) -> Option<Limit> {
     let cell = point.cell;
     let name = |target: u32| name(record, target);
     let states: Vec<(u32, State)> =
-        point.targets.iter().map(|share| (share.target, state(point, share))).collect();
+        point.targets.iter().map(|share| (share.target, state(record, point, share))).collect();
     let line = |(target, state): &(u32, State)| match state {
         State::Held(text) | State::Throttled(text) => {
             format!("{}: {} = {text}", words::test(cell), name(*target))

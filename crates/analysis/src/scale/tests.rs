@@ -308,6 +308,9 @@ fn a_control_group_comes_before_all_else() {
     // A call of 1 MiB is two requests, which a limit on I/Os counts and the verdict knows.
     let mut split = limits(None, Some(80));
     for cell in &mut split.cells {
+        cell.evidence.device[0].reads = cell.result.ops.map(|ops| 2 * ops);
+        cell.evidence.device[0].diskstat = None;
+        cell.evidence.limits[0].device = cell.evidence.device[0].name.clone();
         let verdict = cell.verdict.as_mut().unwrap();
         verdict.code = rdsk_model::VerdictCode::Throttled;
         verdict.text = "80.0 I/Os per second are the limit of 80 that x/io.max sets for reads".into();

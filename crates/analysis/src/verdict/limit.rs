@@ -42,6 +42,12 @@ pub(super) fn bursts(facts: &Facts<'_>) -> bool {
     limits(facts).any(|limit| holds_for_all(facts, limit) && is_above(limit))
 }
 
+/// Whether the rate is that of a limit which was the same all the time.
+pub(super) fn holds(facts: &Facts<'_>) -> bool {
+    let is_reached = |limit| changed(facts, limit).is_none() && reached(facts, limit).is_some();
+    !bursts(facts) && limits(facts).any(is_reached)
+}
+
 /// The limits on what the cell did.
 pub(super) fn limits<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = &'a Limit> {
     let workload = &facts.cell.workload;
@@ -147,6 +153,11 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
         return Some(format!("{} I/Os per second are {words_of_limit}", words::figure(rate)));
     }
     // Limits are charged for bios, which are merged behind them: a write of 64 KiB through the page cache is 16 of a page.
+    let is_ours = |moved: u64| {
+        let ratio = moved as f64 / facts.bytes.max(1) as f64;
+        (MOSTLY..=1.0 / MOSTLY).contains(&ratio)
+    };
+    device.and_then(|device| metrics::bytes_of(device, op)).filter(|&moved| is_ours(moved))?;
     let direction = row.map(|row| *row.direction(op))?;
     let bios = direction.ios_s + direction.rqm_s;
     is_at(bios, allowed).then(|| {

@@ -1,7 +1,7 @@
 //! The rate of a cell and its 95 % interval, from the windows of its visits, their rounds, and the halves of these. It adds nothing up.
 
 use super::{CellTotals, per_second};
-use rdsk_model::{Cell, Estimate, Extent};
+use rdsk_model::{Cell, Estimate, Extent, IoPath, Sync, Workload};
 use rdsk_stats::{Halves, TimedSample, mean};
 
 /// Rounds that show by themselves how much a rate scatters: of two, one may be as far off as the other.
@@ -11,14 +11,21 @@ const ROUNDS_ENOUGH: usize = 3;
 /// are given time for (`stopping`): I/Os that started together complete together for some generations.
 const GENERATIONS: f64 = 8.0;
 
+/// Whether windows count each I/O when the device completes it, and have all of the time of the rate: calls through the page cache end
+/// together as it is filled, and a flush at the end is in no window.
+pub(crate) fn counts_each_io(workload: &Workload) -> bool {
+    workload.path == IoPath::Direct && workload.sync != Sync::FsyncAtEnd
+}
+
 impl CellTotals {
     /// The margin of the interval; `None` before there is one.
     pub(crate) fn margin(&self, cell: &Cell) -> Option<f64> {
-        self.estimate(cell.extent, cell.workload.block_bytes)?.margin()
+        self.estimate(cell.extent, cell.workload.block_bytes, counts_each_io(&cell.workload))?.margin()
     }
 
-    /// The mean rate in bytes per second over all measured time, with its 95 % interval.
-    pub(crate) fn estimate(&self, extent: Extent, block_bytes: u64) -> Option<Estimate> {
+    /// The mean rate in bytes per second over all measured time, with its 95 % interval. `each_io` says whether windows count each I/O when it
+    /// ends ([`counts_each_io`]).
+    pub(crate) fn estimate(&self, extent: Extent, block_bytes: u64, each_io: bool) -> Option<Estimate> {
         if self.measured_ns == 0 || self.measured_bytes == 0 {
             return None;
         }
@@ -27,16 +34,18 @@ impl CellTotals {
         // Windows show the scatter within a visit, rounds what changes between them: the wider interval counts.
         let is_sampled = extent == Extent::Timed && self.has_steady_windows(block_bytes);
         let of_windows = if is_sampled { rdsk_stats::batch_interval(&self.samples) } else { None };
-        let half_width =
-            [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves(block_bytes))]
-                .into_iter()
-                .flatten()
-                // The windows leave out the end of a visit that does not fill one, and the mean of rounds is not that of their bytes: neither
-                // interval is narrower than this.
-                .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
-                .reduce(f64::max)
-                // The time ends at random between two completions, so every count is uncertain by one I/O.
-                .map(|half| half.max(mean / ops));
+        let half_width = [
+            of_windows,
+            rdsk_stats::rounds_interval(&self.round_rates(), &self.halves(block_bytes, each_io)),
+        ]
+        .into_iter()
+        .flatten()
+        // The windows leave out the end of a visit that does not fill one, and the mean of rounds is not that of their bytes: neither
+        // interval is narrower than this.
+        .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
+        .reduce(f64::max)
+        // The time ends at random between two completions, so every count is uncertain by one I/O.
+        .map(|half| half.max(mean / ops));
         Some(Estimate::around(mean, half_width))
     }
 
@@ -59,7 +68,7 @@ impl CellTotals {
     /// Bytes per second of the first and of the second half of each round that has windows, those of all of its visits together:
     /// the rounds are what the interval is of, and the turns of a cell come one after the other. Windows that do not say how the rate
     /// scatters say nothing of halves either: where eight reads complete together, each half of a round has eight.
-    pub(super) fn halves(&self, block_bytes: u64) -> Halves {
+    pub(super) fn halves(&self, block_bytes: u64, each_io: bool) -> Halves {
         let together = match () {
             () if self.has_steady_windows(block_bytes) => self.in_flight(),
             () if self.completes_evenly(block_bytes) => 1.0,
@@ -73,7 +82,9 @@ impl CellTotals {
         };
         let rates: Vec<_> = self.round_begins.values().zip(ends).filter_map(of_round).collect();
         let half_s = self.measured_ns as f64 / 2e9 / rates.len().max(1) as f64;
-        Halves { rates, step: block_bytes as f64 * together / half_s }
+        // Where more ends together than that, or the rate has time that no window has, halves say how slow a state is, and explain nothing.
+        let step = if each_io { block_bytes as f64 * together / half_s } else { f64::INFINITY };
+        Halves { rates, step }
     }
 
     /// Whether I/Os in flight complete one after the other, however few of them a visit has: no pause is half as long as one before which all
@@ -86,7 +97,9 @@ impl CellTotals {
         let pauses = self.samples.chunk_by(|one, next| *one == 0.0 && *next == 0.0);
         let longest = pauses.filter(|windows| windows[0] == 0.0).map(<[f64]>::len).max().unwrap_or(0);
         let apart = self.samples.len() as f64 / ops.max(1.0);
-        longest as f64 <= apart * self.in_flight() / 2.0
+        // Of windows as wide as such a pause, none would be empty.
+        let pause = apart * self.in_flight();
+        pause >= 2.0 && longest as f64 <= pause / 2.0
     }
 
     /// I/Os that were in flight on average, at least one.

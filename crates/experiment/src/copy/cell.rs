@@ -92,7 +92,7 @@ impl CellSum {
         };
         (result.stop, result.why) = (stop, why.into());
         // A copy ends with its last call, so that its rate is sure to a byte.
-        result.bytes_per_s = totals.estimate(cell.extent, 1);
+        result.bytes_per_s = totals.estimate(cell.extent, 1, false);
         // Calls may move less than a block.
         let each = metrics::ratio(result.bytes.unwrap_or(0), result.ops.unwrap_or(0).max(1));
         result.ops_per_s = result.bytes_per_s.map(|rate| rate.over(each));

@@ -13,7 +13,7 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, StopReason, VerdictCode};
+use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, StopReason, Target};
 
 /// The columns of the tables.
 const COLUMNS: [(CacheState, IoPath); 5] = [
@@ -33,17 +33,19 @@ type Key = (u64, u64);
 /// What a row says of itself.
 type OfKey<'f, T> = dyn Fn(Key) -> T + 'f;
 
-/// Reasons why cells have no figure, numbered as they are met.
-#[derive(Default)]
-struct Footnotes(Vec<String>);
+/// Reasons why cells have no figure, or not the device's, numbered as they are met.
+struct Footnotes<'a> {
+    targets: &'a [Target],
+    reasons: Vec<String>,
+}
 
-impl Footnotes {
+impl Footnotes<'_> {
     fn mark(&mut self, reason: &str) -> usize {
-        match self.0.iter().position(|known| known == reason) {
+        match self.reasons.iter().position(|known| known == reason) {
             Some(index) => index + 1,
             None => {
-                self.0.push(reason.into());
-                self.0.len()
+                self.reasons.push(reason.into());
+                self.reasons.len()
             }
         }
     }
@@ -56,7 +58,7 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     let ops: Vec<&str> = ops.into_iter().flatten().collect();
     page.heading(format!("ALIGN: µs per {}, by size and alignment", ops.join(" and ")));
     super::draw_answer(page, analysis, Experiment::Align);
-    let mut footnotes = Footnotes::default();
+    let mut footnotes = Footnotes { targets: &analysis.targets, reasons: Vec::new() };
     let groups = cells::groups_by(analysis, Experiment::Align, |cell| {
         (cell.workload.op, cell.workload.targets.clone())
     });
@@ -66,14 +68,19 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
         }
         draw_group(page, analysis, &cells, &mut footnotes);
     }
-    for (index, reason) in footnotes.0.iter().enumerate() {
+    for (index, reason) in footnotes.reasons.iter().enumerate() {
         page.sentence(Tone::Plain, format!("  {}) ", index + 1), reason);
     }
     draw_advice(page, analysis);
 }
 
 /// The tables of one direction on one target: aligned blocks, then shifted ones beside the same blocks aligned.
-fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord], footnotes: &mut Footnotes) {
+fn draw_group(
+    page: &mut Page,
+    analysis: &Analysis<'_>,
+    cells: &[&CellRecord],
+    footnotes: &mut Footnotes<'_>,
+) {
     let Some(first) = cells.first() else { return };
     let op = first.workload.op;
     if let Some(name) = cells::target_name(analysis, first) {
@@ -162,7 +169,7 @@ fn draw_table(
     name: &str,
     cells: &[&CellRecord],
     (keys, subjects): (&[Key], &[Key]),
-    footnotes: &mut Footnotes,
+    footnotes: &mut Footnotes<'_>,
     (label, cost): (&OfKey<'_, String>, &OfKey<'_, Option<String>>),
 ) {
     let find = |key: Key, column: (CacheState, IoPath)| find(cells, key, column);
@@ -219,7 +226,7 @@ fn in_cache(cell: &CellRecord) -> CacheState {
     if cell.workload.cache == CacheState::Warm { CacheState::Warm } else { CacheState::Cold }
 }
 
-fn figure(cell: Option<&CellRecord>, footnotes: &mut Footnotes) -> String {
+fn figure(cell: Option<&CellRecord>, footnotes: &mut Footnotes<'_>) -> String {
     let Some(cell) = cell else { return MISSING.into() };
     let result = &cell.result;
     match result.stop {
@@ -228,7 +235,7 @@ fn figure(cell: Option<&CellRecord>, footnotes: &mut Footnotes) -> String {
         _ => {
             let mean_ns = result.latency_ns.as_ref().and_then(|latency| latency.mean);
             let figure = Unit::MICROSECONDS.figure_or_missing(mean_ns);
-            let is_held = mean_ns.is_some() && metrics::has_verdict(cell, VerdictCode::Throttled);
+            let is_held = mean_ns.is_some() && rdsk_analysis::is_held(cell, footnotes.targets);
             if is_held { format!("{figure} {})", footnotes.mark(HELD)) } else { figure }
         }
     }
