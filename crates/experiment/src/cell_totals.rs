@@ -435,6 +435,23 @@ mod tests {
         assert!(half_width(&totals, &totals.halves(1, true)) < half_width(&totals, &Halves::default()));
     }
 
+    /// Found by a review: halves at the speed of the page cache denied what a flush at the end of each visit showed.
+    #[test]
+    fn halves_that_lack_a_part_of_the_time_deny_nothing() {
+        let direct = Workload { path: IoPath::Direct, ..Workload::sequential_read(1 << 20) };
+        assert!(counts_each_io(&direct));
+        assert!(!counts_each_io(&Workload { sync: rdsk_model::Sync::FsyncAtEnd, ..direct.clone() }));
+        assert!(!counts_each_io(&Workload { path: IoPath::Buffered, ..direct }));
+        let halves = [(10, 10), (10, 12), (12, 10), (12, 12), (14, 12), (12, 14)];
+        let totals = totals(1, &mut |round| {
+            let (first, second) = halves[round as usize];
+            vec![first * 100_000, second * 100_000]
+        });
+        let unknown = half_width(&totals, &Halves::default());
+        assert!(half_width(&totals, &totals.halves(1, true)) < unknown);
+        assert_eq!(half_width(&totals, &totals.halves(1, false)), unknown);
+    }
+
     /// A state that differs from round to round is seen through the noise within its visits.
     #[test]
     fn a_state_that_outlasts_a_round_is_seen_whatever_its_visits_do() {

@@ -377,23 +377,23 @@ fn a_time_that_a_limit_sets_is_marked_on_the_align_page() {
     let is_judged =
         |cell: &&mut rdsk_model::CellRecord| cell.experiment == Experiment::Align && cell.verdict.is_some();
     let held = run.cells.iter_mut().find(is_judged).unwrap();
-    let (id, rate) = (held.id.clone(), 4e6);
-    held.result.bytes_per_s = Some(rdsk_model::Estimate { mean: rate, low: None, high: None });
+    let id = held.id.clone();
+    held.result.bytes_per_s = Some(rdsk_model::Estimate { mean: 4e6, low: None, high: None });
     held.verdict.as_mut().unwrap().code = rdsk_model::VerdictCode::Throttled;
-    let mut limited = |factor: f64| {
+    let mut limited = |most: u64| {
         let cell = run.cells.iter_mut().find(|cell| cell.id == id).unwrap();
         cell.evidence.limits = vec![rdsk_model::Limit {
             target: 0,
             device: String::new(),
             source: "/cg/io.max".into(),
             op: cell.workload.op,
-            bytes_per_s: Some((rate * factor) as u64),
+            bytes_per_s: Some(most),
             ops_per_s: None,
         }];
         alone(&run, Experiment::Align)
     };
-    assert!(!limited(0.5).contains("a limit of a control group"), "a burst above it is the device's");
-    let page = limited(1.0);
+    assert!(!limited(2_000_000).contains("a limit of a control group"), "a burst above it is the device's");
+    let page = limited(4_000_000);
     assert_eq!(page.matches(" 1) ").count(), 2, "{page}");
     assert!(page.contains("  1) a limit of a control group sets this time, not the device\n"), "{page}");
 }
