@@ -1,6 +1,6 @@
 //! Turns the totals of one cell into its result: the figures, and in words why the cell ended. It measures nothing.
 
-use crate::cell_totals::{CellTotals, counts_each_io};
+use crate::cell_totals::CellTotals;
 use crate::load_totals::job_results;
 use rdsk_engine::Ended;
 use rdsk_model::{
@@ -43,11 +43,7 @@ impl CellTotals {
             1 => Some(bytes as f64 / ops.max(1) as f64),
             _ => None,
         };
-        let bytes_per_s = if is_mixed {
-            None
-        } else {
-            self.estimate(cell.extent, block_bytes, counts_each_io(&cell.workload))
-        };
+        let bytes_per_s = if is_mixed { None } else { self.estimate_of(cell) };
         CellResult {
             elapsed_ns: Some(elapsed_ns),
             engine: self.engine,

@@ -3,8 +3,6 @@
 
 mod estimate;
 
-pub(crate) use estimate::counts_each_io;
-
 use crate::counted_part::{is_most, overlap_of, windows_of};
 use crate::counted_part::{left_out, windows_between};
 use crate::load_totals::{JobTotals, add_jobs};
@@ -328,6 +326,7 @@ fn fold(windows: &mut Windows, counts: &mut [usize]) {
 
 #[cfg(test)]
 mod tests {
+    use super::estimate::counts_each_io;
     use super::*;
     use rdsk_model::Extent;
     use rdsk_stats::Halves;
@@ -406,7 +405,7 @@ mod tests {
     #[test]
     fn few_ios_in_flight_that_complete_one_by_one_have_halves() {
         const KIB: u64 = 1 << 10;
-        let of = |in_flight: u64, windows: &[u64]| {
+        let halves_of = |in_flight: u64, windows: &[u64]| {
             let mut totals = CellTotals::default();
             for round in 0..6 {
                 totals.round = round;
@@ -418,11 +417,12 @@ mod tests {
             }
             totals.halves(KIB, true)
         };
-        let evenly = of(22, &[4 * KIB, 0, 5 * KIB, 3 * KIB, 4 * KIB, 4 * KIB, 0, 6 * KIB, 4 * KIB, 3 * KIB]);
+        let evenly =
+            halves_of(22, &[4 * KIB, 0, 5 * KIB, 3 * KIB, 4 * KIB, 4 * KIB, 0, 6 * KIB, 4 * KIB, 3 * KIB]);
         assert_eq!(evenly.rates.len(), 6);
         // One I/O in half of half a second.
         assert!((evenly.step - 4.0 * KIB as f64).abs() < 1e-6, "{}", evenly.step);
-        let together = of(8, &[0, 0, 0, 0, 8 * KIB, 0, 0, 0, 0, 8 * KIB]);
+        let together = halves_of(8, &[0, 0, 0, 0, 8 * KIB, 0, 0, 0, 0, 8 * KIB]);
         assert_eq!(together, Halves::default());
     }
 

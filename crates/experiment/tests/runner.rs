@@ -457,7 +457,7 @@ fn time_that_is_left_goes_to_the_least_precise_group() {
 /// All writes of a run share the fast part of a flash drive; those of a question alone want their precision.
 #[test]
 fn further_rounds_of_several_questions_only_read() {
-    let of = |second: Experiment| {
+    let visits_with = |second: Experiment| {
         let mut cells = vec![cell(4096, Extent::Timed), cell(40_000_000, Extent::Timed)];
         cells[1].workload.op = Op::Write;
         cells.push(Cell { experiment: second, ..cell(50_000_000, Extent::Timed) });
@@ -466,9 +466,9 @@ fn further_rounds_of_several_questions_only_read() {
     };
     let first = cell(4096, Extent::Timed).experiment;
     let other = if first == Experiment::Stream { Experiment::Headline } else { Experiment::Stream };
-    let [written, read] = of(other);
+    let [written, read] = visits_with(other);
     assert!(written == 6 && read > 6, "{written} {read}");
-    let [written, read] = of(first);
+    let [written, read] = visits_with(first);
     assert!(written > 6 && read > 6, "{written} {read}");
 }
 

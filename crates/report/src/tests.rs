@@ -373,7 +373,7 @@ fn the_align_page_gives_the_wider_advice_whatever_the_order() {
 #[test]
 fn a_time_that_a_limit_sets_is_marked_on_the_align_page() {
     let mut run = fixtures::run();
-    assert!(!alone(&run, Experiment::Align).contains("a limit of a control group"));
+    assert!(!alone(&run, Experiment::Align).contains("a limit of a cgroup"));
     let is_judged =
         |cell: &&mut rdsk_model::CellRecord| cell.experiment == Experiment::Align && cell.verdict.is_some();
     let held = run.cells.iter_mut().find(is_judged).unwrap();
@@ -392,10 +392,10 @@ fn a_time_that_a_limit_sets_is_marked_on_the_align_page() {
         }];
         alone(&run, Experiment::Align)
     };
-    assert!(!limited(2_000_000).contains("a limit of a control group"), "a burst above it is the device's");
+    assert!(!limited(2_000_000).contains("a limit of a cgroup"), "a burst above it is the device's");
     let page = limited(4_000_000);
     assert_eq!(page.matches(" 1) ").count(), 2, "{page}");
-    assert!(page.contains("  1) a limit of a control group sets this time, not the device\n"), "{page}");
+    assert!(page.contains("  1) set by a limit of a cgroup, not by the device\n"), "{page}");
 }
 
 /// The run's paths, stream and align cells twice: on a second target, and with blocks of 64 KiB besides.

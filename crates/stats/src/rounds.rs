@@ -25,11 +25,11 @@ const SLOW_CORRELATION: f64 = 0.4;
 /// So many samples show by themselves how long a state lasts.
 const MANY_SAMPLES: usize = 12;
 
-/// The variance of the difference of two halves that have so many whole I/Os, in squares of an I/O: each ends at some time within
-/// one, which gives 1/12, and the one between them changes both, 4/12.
+/// What counting whole I/Os adds to the variance of the difference of two halves, in units of one I/O squared. The end of the sample falls
+/// at random between two completions, which adds 1/12; so does the middle, but what it takes from one half it gives the other, 4/12.
 const COUNTED: f64 = 5.0 / 12.0;
-/// How many times the variance between samples that of the difference of their halves has by noise that is independent, halved: of halves
-/// of variance 2, samples have 1 and differences 4.
+/// By independent noise, half of the variance of the difference of two halves is so many times the variance of the samples: halves of
+/// variance 2 make samples of variance 1 and differences of variance 4.
 const INDEPENDENT: f64 = 2.0;
 
 /// What is known of the halves of samples.

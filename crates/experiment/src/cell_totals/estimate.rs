@@ -13,18 +13,22 @@ const GENERATIONS: f64 = 8.0;
 
 /// Whether windows count each I/O when the device completes it, and have all of the time of the rate: calls through the page cache end
 /// together as it is filled, and a flush at the end is in no window.
-pub(crate) fn counts_each_io(workload: &Workload) -> bool {
+pub(super) fn counts_each_io(workload: &Workload) -> bool {
     workload.path == IoPath::Direct && workload.sync != Sync::FsyncAtEnd
 }
 
 impl CellTotals {
     /// The margin of the interval; `None` before there is one.
     pub(crate) fn margin(&self, cell: &Cell) -> Option<f64> {
-        self.estimate(cell.extent, cell.workload.block_bytes, counts_each_io(&cell.workload))?.margin()
+        self.estimate_of(cell)?.margin()
     }
 
-    /// The mean rate in bytes per second over all measured time, with its 95 % interval. `each_io` says whether windows count each I/O when it
-    /// ends ([`counts_each_io`]).
+    /// The mean rate of a cell in bytes per second over all measured time, with its 95 % interval.
+    pub(crate) fn estimate_of(&self, cell: &Cell) -> Option<Estimate> {
+        self.estimate(cell.extent, cell.workload.block_bytes, counts_each_io(&cell.workload))
+    }
+
+    /// The same of I/Os of `block_bytes`; `each_io` says whether windows count each of them when it ends ([`counts_each_io`]).
     pub(crate) fn estimate(&self, extent: Extent, block_bytes: u64, each_io: bool) -> Option<Estimate> {
         if self.measured_ns == 0 || self.measured_bytes == 0 {
             return None;

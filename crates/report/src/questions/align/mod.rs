@@ -25,7 +25,7 @@ const COLUMNS: [(CacheState, IoPath); 5] = [
 ];
 
 /// What is said of a figure that a control group set.
-const HELD: &str = "a limit of a control group sets this time, not the device";
+const HELD: &str = "set by a limit of a cgroup, not by the device";
 
 /// Block size and shift: one row.
 type Key = (u64, u64);
