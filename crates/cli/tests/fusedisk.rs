@@ -113,7 +113,7 @@ fn nothing_is_read_again_while_something_else_is_left() {
             &"--rw",
             &"read",
             &"--budget",
-            &"6s",
+            &"12s",
             &"--quiet",
         ];
         let record = record_of(rdsk(&words));

@@ -408,6 +408,6 @@ pub(crate) fn staggered_streams(disk: &LoopDevice, stagger: &str) -> Command {
         &"--stagger",
         &stagger,
         &"--runtime",
-        &"400ms",
+        &"1s",
     ])
 }
