@@ -57,15 +57,7 @@ fn compile(directory: &Path, made: &Path) -> Result<()> {
     // Relative names and no compilation directory, so that the object is the same wherever the clone lies. The instructions of v3 are
     // those of Linux 5.12, which the programs need in any case.
     clang.args([
-        "-O2",
-        "-g",
-        "-target",
-        "bpf",
-        "-mcpu=v3",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-fdebug-compilation-dir=.",
+        "-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Wextra", "-Werror", "-fdebug-compilation-dir=.",
     ]);
     clang.args(INCLUDES.iter().flat_map(|path| ["-idirafter", path]));
     clang.args(["-c", SOURCE, "-o"]).arg(made);

@@ -208,9 +208,7 @@ mod tests {
     fn tests_without_notes_are_counted_by_their_results() {
         let mut passes = Passes::new();
         for line in [
-            "test timing::a ... ok",
-            "test timing::b ... ok",
-            "test timing::a ... FAILED",
+            "test timing::a ... ok", "test timing::b ... ok", "test timing::a ... FAILED",
             "test c ... ignored",
         ] {
             count_result(line, &mut passes);

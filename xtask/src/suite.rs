@@ -80,14 +80,7 @@ const STEPS: &[(&str, When, &[&[&str]], u64)] = &[
         &[
             &["clippy", "--workspace", "--all-targets", "--features", ALL_WITH_MPI, "--", "-D", "warnings"],
             &[
-                "test",
-                "--workspace",
-                "--features",
-                TASKS_WITH_MPI,
-                "--bin",
-                "rdsk",
-                "--test",
-                "it",
+                "test", "--workspace", "--features", TASKS_WITH_MPI, "--bin", "rdsk", "--test", "it",
                 "ranks::",
             ],
         ],

@@ -189,18 +189,8 @@ mod tests {
 
     /// The other names of `lvm`.
     const LVM: &[&str] = &[
-        "lvchange",
-        "lvconvert",
-        "lvcreate",
-        "lvremove",
-        "lvs",
-        "pvcreate",
-        "pvremove",
-        "pvs",
-        "vgchange",
-        "vgcreate",
-        "vgremove",
-        "vgs",
+        "lvchange", "lvconvert", "lvcreate", "lvremove", "lvs", "pvcreate", "pvremove", "pvs", "vgchange",
+        "vgcreate", "vgremove", "vgs",
     ];
 
     #[test]

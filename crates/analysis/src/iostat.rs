@@ -127,28 +127,11 @@ mod tests {
     /// Prints as `iostat -o JSON` does, in its order of columns.
     fn printed(row: &Iostat) -> String {
         let columns = [
-            row.reads.ios_s,
-            row.writes.ios_s,
-            row.discards.ios_s,
-            row.f_s,
-            row.reads.kb_s,
-            row.writes.kb_s,
-            row.discards.kb_s,
-            row.reads.rqm_s,
-            row.writes.rqm_s,
-            row.discards.rqm_s,
-            row.reads.rqm_percent,
-            row.writes.rqm_percent,
-            row.discards.rqm_percent,
-            row.reads.await_ms,
-            row.writes.await_ms,
-            row.discards.await_ms,
-            row.f_await,
-            row.reads.areq_sz,
-            row.writes.areq_sz,
-            row.discards.areq_sz,
-            row.aqu_sz,
-            row.util_percent,
+            row.reads.ios_s, row.writes.ios_s, row.discards.ios_s, row.f_s, row.reads.kb_s, row.writes.kb_s,
+            row.discards.kb_s, row.reads.rqm_s, row.writes.rqm_s, row.discards.rqm_s, row.reads.rqm_percent,
+            row.writes.rqm_percent, row.discards.rqm_percent, row.reads.await_ms, row.writes.await_ms,
+            row.discards.await_ms, row.f_await, row.reads.areq_sz, row.writes.areq_sz, row.discards.areq_sz,
+            row.aqu_sz, row.util_percent,
         ];
         columns.map(|column| format!("{column:.2}")).join(" ")
     }

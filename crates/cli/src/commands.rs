@@ -344,9 +344,7 @@ mod tests {
     #[test]
     fn paths_are_completed_where_they_stand() {
         for line in [
-            "rdsk run Cargo.to",
-            "rdsk run --json Cargo.to",
-            "rdsk import Cargo.to",
+            "rdsk run Cargo.to", "rdsk run --json Cargo.to", "rdsk import Cargo.to",
             "rdsk list --history Cargo.to",
         ] {
             assert_eq!(values(line), ["Cargo.toml"], "{line}");

@@ -54,16 +54,8 @@ fn writes_of_part_of_a_page_read_it_first() {
     on_ext4(|directory, disk| {
         first_right(ATTEMPTS, || {
             let record = record_of(rdsk(&[
-                &"align",
-                &directory,
-                &"--size",
-                &"16M",
-                &"--bytes",
-                &"16M",
-                &"--bs",
-                &"1,512,4096",
-                &"--runtime",
-                &"250ms",
+                &"align", &directory, &"--size", &"16M", &"--bytes", &"16M", &"--bs", &"1,512,4096",
+                &"--runtime", &"250ms",
             ]));
             for size in [1, 512] {
                 a_part_of_a_page_reads_it(&record, disk, &format!("align/write/uncached-buffered/{size}"))?;

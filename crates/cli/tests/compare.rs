@@ -180,16 +180,7 @@ fn a_signal_ends_it_and_what_is_complete_is_compared() {
     // The last run would be prepared for an hour.
     let wait = format!("echo x >>{0}; test $(wc -l <{0}) -lt 4 || exec sleep 3600", log.display());
     let started = cli::start(command([
-        "compare",
-        "--repeat",
-        "4",
-        "--prepare-b",
-        &wait,
-        "--json",
-        "-",
-        "--",
-        line,
-        line,
+        "compare", "--repeat", "4", "--prepare-b", &wait, "--json", "-", "--", line, line,
     ]));
     let is_waiting = || fs::read_to_string(&log).is_ok_and(|text| text.lines().count() == 4);
     assert!(rdsk_testkit::wait_until(SOON, is_waiting), "the last run was not reached");

@@ -83,15 +83,7 @@ fn metrics(text: &str) -> BTreeSet<&str> {
 #[test]
 fn a_dashboard_shows_what_is_emitted() {
     let run = common::rdsk([
-        "run",
-        "sim:linux-disk",
-        "--only",
-        "headline",
-        "--seed",
-        "1",
-        "-q",
-        "--openmetrics",
-        "-",
+        "run", "sim:linux-disk", "--only", "headline", "--seed", "1", "-q", "--openmetrics", "-",
     ]);
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     let samples = run.stdout.lines().filter(|line| !line.starts_with('#'));

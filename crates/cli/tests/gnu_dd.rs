@@ -41,16 +41,8 @@ fn generated_lines_do_what_dd_does_second_half() {
 fn what_is_not_taken_is_refused_with_the_line_that_does_it() {
     let both = Both::new();
     for operand in [
-        "conv=ascii",
-        "conv=ebcdic",
-        "conv=ibm",
-        "conv=block",
-        "conv=unblock",
-        "conv=lcase",
-        "conv=notrunc,ucase",
-        "conv=swab",
-        "iflag=directory",
-        "cbs=80",
+        "conv=ascii", "conv=ebcdic", "conv=ibm", "conv=block", "conv=unblock", "conv=lcase",
+        "conv=notrunc,ucase", "conv=swab", "iflag=directory", "cbs=80",
     ] {
         let ran = both.rdsk(&[operand.into(), "if=a=b ~{x}".into(), "of=new".into()]);
         assert_eq!(ran.code, Some(1), "{ran:?}");

@@ -17,17 +17,7 @@ fn the_page_of_a_run_is_that_of_its_json() {
     let at = |name: &str| directory.path().join(name);
     let (json, page, again) = (at("z.json"), at("z.html"), at("again.html"));
     let line = [
-        "zones",
-        "sim:freebsd-wd800jd",
-        "--seed",
-        "1",
-        "-q",
-        "--runs",
-        "4",
-        "--points",
-        "50",
-        "--bs",
-        "1M,5M",
+        "zones", "sim:freebsd-wd800jd", "--seed", "1", "-q", "--runs", "4", "--points", "50", "--bs", "1M,5M",
     ];
     let run = rdsk(line.iter().copied().chain([
         "--json",

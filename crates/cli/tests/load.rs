@@ -43,16 +43,7 @@ fn a_mix_is_counted_by_kind_and_judged_in_both_directions() {
     let text = cell["verdict"]["text"].as_str().unwrap();
     assert!(text.contains("read ") && text.contains("wrote "), "{text}");
     let page = rdsk([
-        "load",
-        "sim:ssd-slc",
-        "--rw",
-        "randrw",
-        "--mix",
-        "70",
-        "--budget",
-        "2s",
-        "--no-history",
-        "-q",
+        "load", "sim:ssd-slc", "--rw", "randrw", "--mix", "70", "--budget", "2s", "--no-history", "-q",
     ]);
     for words in
         ["load reads", "load writes", "70% reads, reads random 4 KiB, writes random 4 KiB", "closed loop"]

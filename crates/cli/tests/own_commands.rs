@@ -8,17 +8,7 @@ use serde_json::Value;
 use std::path::Path;
 
 const OWN: [&str; 11] = [
-    "list",
-    "compare",
-    "report",
-    "export",
-    "import",
-    "delete",
-    "dd",
-    "watch",
-    "schema",
-    "completions",
-    "man",
+    "list", "compare", "report", "export", "import", "delete", "dd", "watch", "schema", "completions", "man",
 ];
 
 /// Runs a line in a directory; the environment names no history.

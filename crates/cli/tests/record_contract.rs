@@ -354,11 +354,7 @@ fn the_other_documents_are_described() {
     let plan = document(format!("paths {} --dry-run --json -", word(place.path())));
     let info = document(format!("info {} --json -", word(place.path())));
     for object in [
-        &plan,
-        &plan["plan"],
-        &plan["plan"]["cells"][0],
-        &info,
-        &info["targets"][0],
+        &plan, &plan["plan"], &plan["plan"]["cells"][0], &info, &info["targets"][0],
         &info["targets"][0]["writing"],
     ] {
         for key in object.as_object().unwrap().keys() {

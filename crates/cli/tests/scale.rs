@@ -83,15 +83,7 @@ fn the_reports_statements_hold_on_its_store() {
 #[test]
 fn streams_on_one_lun_do_not_exceed_its_server() {
     let record = scale(&[
-        &"sim:tms-ramsan/0",
-        &"--rw",
-        &"read",
-        &"--bs",
-        &"1M",
-        &"--streams",
-        &"1,2,4",
-        &"--stagger",
-        &"0s",
+        &"sim:tms-ramsan/0", &"--rw", &"read", &"--bs", &"1M", &"--streams", &"1,2,4", &"--stagger", &"0s",
     ]);
     let piece = f64::from(256 << 10);
     let most = piece / (80e-6 + piece / 94e6 + piece / 332e6);
@@ -107,15 +99,7 @@ fn streams_on_one_lun_do_not_exceed_its_server() {
 #[test]
 fn streams_that_never_meet_have_no_rate_together() {
     let record = scale(&[
-        &"sim:tms-ramsan",
-        &"--rw",
-        &"read",
-        &"--bs",
-        &"64k",
-        &"--bytes",
-        &"4M",
-        &"--streams",
-        &"1,3",
+        &"sim:tms-ramsan", &"--rw", &"read", &"--bs", &"64k", &"--bytes", &"4M", &"--streams", &"1,3",
     ]);
     let cell = cell(&record, "scale/read/64k/3");
     assert_eq!(cell["result"]["bytes_per_s"], Value::Null, "{cell}");
@@ -129,17 +113,8 @@ fn streams_that_never_meet_have_no_rate_together() {
 #[test]
 fn the_ramp_is_not_in_the_rate() {
     let record = scale(&[
-        &"sim:tms-ramsan-3",
-        &"--rw",
-        &"read",
-        &"--bs",
-        &"256k",
-        &"--streams",
-        &"1,3",
-        &"--stagger",
-        &"2s",
-        &"--runtime",
-        &"3s",
+        &"sim:tms-ramsan-3", &"--rw", &"read", &"--bs", &"256k", &"--streams", &"1,3", &"--stagger", &"2s",
+        &"--runtime", &"3s",
     ]);
     let three = cell(&record, "scale/read/256k/3");
     for (index, stream) in streams(three).iter().enumerate() {
@@ -240,17 +215,8 @@ fn failed_alone(run: &cli::Run, id: &str, failed: u64, bad: &Range<u64>) -> Resu
 #[test]
 fn bytes_are_those_of_each_stream() {
     let record = scale(&[
-        &"sim:tms-ramsan-2",
-        &"--rw",
-        &"write",
-        &"--bs",
-        &"64k",
-        &"--streams",
-        &"1,3,10",
-        &"--bytes",
-        &"32M",
-        &"--stagger",
-        &"100ms",
+        &"sim:tms-ramsan-2", &"--rw", &"write", &"--bs", &"64k", &"--streams", &"1,3,10", &"--bytes", &"32M",
+        &"--stagger", &"100ms",
     ]);
     for streams_asked in [1_u64, 3, 10] {
         // One stream runs on each LUN by itself.

@@ -14,16 +14,7 @@ const SCREENS: &[(&str, &[&str], i32)] = &[
     (
         "load",
         &[
-            "load",
-            "sim:wd2500",
-            "--rw",
-            "randrw",
-            "--mix",
-            "70",
-            "--seed",
-            "1",
-            "--no-history",
-            "--ascii",
+            "load", "sim:wd2500", "--rw", "randrw", "--mix", "70", "--seed", "1", "--no-history", "--ascii",
             "-q",
         ],
         0,

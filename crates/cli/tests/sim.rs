@@ -84,15 +84,7 @@ fn slow_downs_full_caches_and_stalls_are_found_and_named() {
     // Precise long before a minute; the precision asked for lets the cells go on.
     let long = |target: &str, op: &str, runtime: &str| {
         record_of(rdsk(&[
-            &"stream",
-            &target,
-            &"--rw",
-            &op,
-            &"--bs",
-            &"1M",
-            &"--runtime",
-            &runtime,
-            &"--precision",
+            &"stream", &target, &"--rw", &op, &"--bs", &"1M", &"--runtime", &runtime, &"--precision",
             &"0.01%",
         ]))
     };
@@ -418,13 +410,7 @@ fn the_first_access_of_a_place_is_told_from_later_ones() {
     let reads = ["run", "--only", "headline,zones", "--rw", "read", "--budget", "20s"];
     let writes = ["run", "--only", "headline", "--rw", "write", "--budget", "20s"];
     let others = [
-        "drift",
-        "slow-start",
-        "slows-down",
-        "stalls",
-        "passes-differ",
-        "latency-bands",
-        "speed-by-position",
+        "drift", "slow-start", "slows-down", "stalls", "passes-differ", "latency-bands", "speed-by-position",
     ];
     for (faults, line, told) in [
         (first, &reads[..], 1),

@@ -215,12 +215,7 @@ fn busy_loops_beside_random_reads() {
 
 /// Findings that claim a shape of the rate over time or over positions.
 const SHAPES: [&str; 7] = [
-    "drift",
-    "fast-start",
-    "passes-differ",
-    "slow-start",
-    "slows-down",
-    "speed-by-position",
+    "drift", "fast-start", "passes-differ", "slow-start", "slows-down", "speed-by-position",
     "write-cache-full",
 ];
 

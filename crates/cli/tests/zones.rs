@@ -18,14 +18,7 @@ fn codes(record: &Record) -> Vec<&str> {
 #[test]
 fn the_reports_disk_falls_with_position_has_bands_at_one_mebibyte_only_and_is_never_saturated() {
     let (record, of_sizes) = read(record_of(rdsk(&[
-        &"zones",
-        &"sim:freebsd-wd800jd",
-        &"--bs",
-        &"1M,5M",
-        &"--order",
-        &"ascending",
-        &"--full",
-        &"--runs",
+        &"zones", &"sim:freebsd-wd800jd", &"--bs", &"1M,5M", &"--order", &"ascending", &"--full", &"--runs",
         &"1",
     ])));
     let [small, large] = &of_sizes[..] else { panic!("two block sizes") };

@@ -415,9 +415,7 @@ mod tests {
         }
         let parts = parts_of(&record);
         let expected = [
-            "load/1/a_b/reads@sdb",
-            "load/1/a_b/writes@sdb",
-            "load/1/a_b-2/writes@sdb",
+            "load/1/a_b/reads@sdb", "load/1/a_b/writes@sdb", "load/1/a_b-2/writes@sdb",
             "load/1/a_b-2/flushes@sdb",
         ];
         assert_eq!(ids(&parts), expected);

@@ -265,20 +265,8 @@ mod tests {
             assert!(matches!(parsed(line), Err(OperandError::NotTaken(_))), "{line}");
         }
         for line in [
-            "conv=bogus",
-            "iflag=",
-            "oflag=fullblock",
-            "status=x",
-            "bs=0",
-            "bs=x",
-            "count=-1",
-            "foo",
-            "foo=1",
-            "=",
-            "conv=excl,nocreat",
-            "iflag=direct,nocache",
-            "bs=9223372036854775807",
-            "",
+            "conv=bogus", "iflag=", "oflag=fullblock", "status=x", "bs=0", "bs=x", "count=-1", "foo",
+            "foo=1", "=", "conv=excl,nocreat", "iflag=direct,nocache", "bs=9223372036854775807", "",
         ] {
             let words = [OsString::from(line)];
             assert!(matches!(parse(&words), Err(OperandError::Wrong(_))), "{line}");
@@ -321,27 +309,8 @@ mod tests {
     #[test]
     fn what_is_no_number_is_refused() {
         for text in [
-            "",
-            "+",
-            "x",
-            "1x",
-            "x1",
-            "-1",
-            "0x1F",
-            "1kk",
-            "2kBB",
-            "5i",
-            "1,5",
-            "12 ",
-            "B",
-            "2x3B",
-            "2x3bB",
-            "1Q",
-            "9223372036854775808",
-            "99999999999999999999",
-            "1Z",
-            "8E",
-            "9999999999x9999999999",
+            "", "+", "x", "1x", "x1", "-1", "0x1F", "1kk", "2kBB", "5i", "1,5", "12 ", "B", "2x3B", "2x3bB",
+            "1Q", "9223372036854775808", "99999999999999999999", "1Z", "8E", "9999999999x9999999999",
         ] {
             assert_eq!(number(text), None, "{text}");
         }

@@ -46,12 +46,8 @@ fn a_hardware_raid_0_is_as_fast_as_its_disk_and_makes_durable_writes_cheap() {
 #[test]
 fn every_disk_of_the_freebsd_report_is_faster_outside_than_inside() {
     for name in [
-        "freebsd-bigfoot",
-        "freebsd-diamondmax9",
-        "freebsd-st38421",
-        "freebsd-twa-single",
-        "freebsd-wd2500yd",
-        "freebsd-wd800-gmirror",
+        "freebsd-bigfoot", "freebsd-diamondmax9", "freebsd-st38421", "freebsd-twa-single",
+        "freebsd-wd2500yd", "freebsd-wd800-gmirror",
     ] {
         for operation in [Operation::Read, Operation::Write] {
             let mut host = host(name);

@@ -15,20 +15,8 @@ macro_rules! fixtures {
     };
 }
 fixtures!(
-    "enospc",
-    "grouped",
-    "lat-percentiles",
-    "libaio-plus",
-    "many",
-    "mixed-uring",
-    "no-latency",
-    "no-percentiles",
-    "notes-before",
-    "rated-and-normal",
-    "seqwrite",
-    "split",
-    "timed-samples",
-    "trim-loop",
+    "enospc", "grouped", "lat-percentiles", "libaio-plus", "many", "mixed-uring", "no-latency",
+    "no-percentiles", "notes-before", "rated-and-normal", "seqwrite", "split", "timed-samples", "trim-loop",
 );
 
 fn text(name: &str) -> &'static str {
@@ -187,12 +175,7 @@ fn what_fio_does_not_show_is_null() {
         for cell in &record.cells {
             let document = serde_json::to_value(cell).unwrap();
             for key in [
-                "cpu_ns",
-                "windows",
-                "to_return_ns",
-                "to_close_ns",
-                "to_stable_ns",
-                "asked_bytes",
+                "cpu_ns", "windows", "to_return_ns", "to_close_ns", "to_stable_ns", "asked_bytes",
                 "warmup_ns",
             ] {
                 assert!(document["result"][key].is_null(), "{name} {key}");
@@ -310,16 +293,8 @@ fn times_and_names_follow_from_the_document() {
     assert_eq!(
         record.command,
         [
-            "fio",
-            "--name=randread",
-            "--bs=4k",
-            "--direct=1",
-            "--filename=/srv/test/data",
-            "--io_size=24m",
-            "--iodepth=16",
-            "--ioengine=libaio",
-            "--rw=randread",
-            "--size=4m"
+            "fio", "--name=randread", "--bs=4k", "--direct=1", "--filename=/srv/test/data", "--io_size=24m",
+            "--iodepth=16", "--ioengine=libaio", "--rw=randread", "--size=4m"
         ]
     );
     assert_eq!(record.targets[0].name, "/srv/test/data");

@@ -12,13 +12,8 @@ macro_rules! field {
     };
 }
 field!(
-    "client-2-hosts.json",
-    "client-stonewall.json",
-    "etcd-fdatasync.json",
-    "fio2.18.json",
-    "group-of-4-fio3.1.json",
-    "no-options.json",
-    "status-interval.json",
+    "client-2-hosts.json", "client-stonewall.json", "etcd-fdatasync.json", "fio2.18.json",
+    "group-of-4-fio3.1.json", "no-options.json", "status-interval.json",
 );
 
 const MIB: f64 = 1_048_576.0;
@@ -346,11 +341,13 @@ fn each_host_has_a_cell_and_all_of_them_a_total() {
     // Where each host has a name of its own, that is enough; before 3.3 none has one.
     let named =
         changed("client-2-hosts.json", |document| document["client_stats"][1]["hostname"] = "b".into());
-    assert!(named.cells.iter().map(|cell| cell.id.as_str()).eq([
-        "fio/192.0.2.1/seqw/write",
-        "fio/b/seqw/write",
-        "fio/All clients/write"
-    ]));
+    assert!(
+        named
+            .cells
+            .iter()
+            .map(|cell| cell.id.as_str())
+            .eq(["fio/192.0.2.1/seqw/write", "fio/b/seqw/write", "fio/All clients/write"])
+    );
     let unnamed = changed("client-2-hosts.json", |document| {
         for job in document["client_stats"].as_array_mut().unwrap() {
             job.as_object_mut().unwrap().remove("hostname");
@@ -376,14 +373,8 @@ fn a_total_of_jobs_one_after_the_other_is_none() {
     let record = record(text("client-stonewall.json"));
     let ids: Vec<&str> = record.cells.iter().map(|cell| cell.id.as_str()).collect();
     let expected = [
-        "node1/seqw/write",
-        "node1/seqw#2/write",
-        "node1/rr/read",
-        "node2/seqw/write",
-        "node2/seqw#2/write",
-        "node2/rr/read",
-        "node1/seqw#sum/write",
-        "node2/seqw#sum/write",
+        "node1/seqw/write", "node1/seqw#2/write", "node1/rr/read", "node2/seqw/write", "node2/seqw#2/write",
+        "node2/rr/read", "node1/seqw#sum/write", "node2/seqw#sum/write",
     ];
     assert_eq!(ids, expected.map(|id| format!("fio/{id}")));
     assert_eq!(

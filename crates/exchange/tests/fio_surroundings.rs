@@ -13,14 +13,8 @@ macro_rules! field {
     };
 }
 field!(
-    "client-2-hosts.json",
-    "client-stonewall.json",
-    "etcd-fdatasync.json",
-    "fio2.18.json",
-    "group-of-4-fio3.1.json",
-    "kubectl-prefix.txt",
-    "no-options.json",
-    "status-interval.json",
+    "client-2-hosts.json", "client-stonewall.json", "etcd-fdatasync.json", "fio2.18.json",
+    "group-of-4-fio3.1.json", "kubectl-prefix.txt", "no-options.json", "status-interval.json",
 );
 
 fn text(name: &str) -> &'static str {

@@ -228,10 +228,7 @@ mod tests {
             let page = std::fs::read_to_string(pages.join(format!("{code}.md"))).unwrap();
             assert!(page.starts_with(&format!("# {code}\n")), "{code}.md does not start with its code");
             for part in [
-                "## What it says",
-                "## The evidence",
-                "## Why it happens",
-                "## What to do",
+                "## What it says", "## The evidence", "## Why it happens", "## What to do",
                 "## See it yourself",
             ] {
                 assert!(page.contains(part), "{code}.md lacks \"{part}\"");
@@ -281,20 +278,8 @@ mod tests {
     #[test]
     fn nothing_of_a_real_system_is_said_of_a_simulated_one() {
         const OF_REAL_SYSTEMS: &[&str] = &[
-            "kernel",
-            "/proc",
-            "/sys",
-            "queue/",
-            "cgroup",
-            "control group",
-            "dmesg",
-            "cachestat",
-            "EINVAL",
-            "O_DIRECT",
-            "block layer",
-            "filesystem",
-            "container",
-            "root",
+            "kernel", "/proc", "/sys", "queue/", "cgroup", "control group", "dmesg", "cachestat", "EINVAL",
+            "O_DIRECT", "block layer", "filesystem", "container", "root",
         ];
         let record = simulated();
         let found = findings(&Analysis::of(&record));

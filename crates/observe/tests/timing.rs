@@ -20,12 +20,8 @@ fn the_installed_iostat_has_the_same_rates() {
     let limits = Limits { read_iops: Some(200), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
     let mut dd = Command::new("dd");
-    dd.arg(format!("if={}", device.path().display())).args([
-        "of=/dev/null",
-        "bs=16k",
-        "count=1000",
-        "iflag=direct",
-    ]);
+    dd.arg(format!("if={}", device.path().display()))
+        .args(["of=/dev/null", "bs=16k", "count=1000", "iflag=direct"]);
     let mut reader = throttle.command(dd);
     let mut reader = reader.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));

@@ -4,80 +4,36 @@ use std::io;
 use std::path::PathBuf;
 
 /// Why the history could not be used.
+#[allow(missing_docs, reason = "the fields are what the message says")]
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file is something else, and was not changed.
     #[error("{} is not a history of rdsk, and is left as it is", .path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
+    Foreign { path: PathBuf },
     /// A later version of rdsk wrote it.
     #[error("{} was written by a newer rdsk (history version {version}; this one knows up to {})", .path.display(), crate::VERSION)]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-    },
+    Newer { path: PathBuf, version: u32 },
     /// The file or its directory cannot be opened or created.
     #[error("cannot open the history {}: {source}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// It is there, and may be read only.
     #[error("the history {} can only be read: {source}", .path.display())]
-    ReadOnly {
-        /// The file.
-        path: PathBuf,
-        /// What keeps it from being written.
-        source: io::Error,
-    },
+    ReadOnly { path: PathBuf, source: io::Error },
     /// An older version of rdsk wrote it, and it may be read only, so that its tables cannot become today's.
     #[error("the history {} is of an older rdsk (history version {version}), and cannot be brought up to date: {source}", .path.display())]
-    Outdated {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-        /// What keeps it from being written.
-        source: io::Error,
-    },
+    Outdated { path: PathBuf, version: u32, source: io::Error },
     /// What was written last is in its companion `-wal`, which cannot be read where no other companion can be made.
     #[error("the last writes of the history {} are in {}-wal, which cannot be read in a directory that cannot be written: {source}", .path.display(), .path.display())]
-    Unfinished {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+    Unfinished { path: PathBuf, source: rusqlite::Error },
     /// The database failed: a full disk, damage, a lock that was never released.
     #[error("the history {} failed: {source}", .path.display())]
-    Database {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+    Database { path: PathBuf, source: rusqlite::Error },
     /// What the history holds of a run cannot be read.
     #[error("run {id} in the history cannot be read: {why}")]
-    Unreadable {
-        /// The run.
-        id: String,
-        /// Why, in words.
-        why: String,
-    },
+    Unreadable { id: String, why: String },
     /// A Record cannot be kept as it is.
     #[error("record {id} cannot be kept: {why}")]
-    Unfit {
-        /// Its id.
-        id: String,
-        /// Why, in words.
-        why: String,
-    },
+    Unfit { id: String, why: String },
 }
 
 impl StoreError {

@@ -62,20 +62,8 @@ pub(crate) enum Contents {
 /// Types of filesystems on which other hosts may use a file at the same time, as statfs(2) gives them: NFS, SMB (three clients of it),
 /// 9P, Ceph, FUSE (sshfs, GlusterFS), AFS (two clients), Lustre, GPFS, GFS2, OCFS2, BeeGFS.
 const SHARED: [u32; 14] = [
-    0x6969,
-    0x517b,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x0102_1997,
-    0x00c3_6400,
-    0x6573_5546,
-    0x5346_414f,
-    0x6b41_4653,
-    0x0bd0_0bd0,
-    0x4750_4653,
-    0x0116_1970,
-    0x7461_636f,
-    0x1983_0326,
+    0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x00c3_6400, 0x6573_5546, 0x5346_414f,
+    0x6b41_4653, 0x0bd0_0bd0, 0x4750_4653, 0x0116_1970, 0x7461_636f, 0x1983_0326,
 ];
 
 /// Whether other hosts may use a file, which then share no memory with this one.

@@ -130,20 +130,8 @@ fn describe(kind: FileType) -> &'static str {
 /// `f_type` of filesystems whose files are interfaces of the kernel: proc, sysfs, debugfs, tracefs, securityfs, cgroup,
 /// cgroup2, bpf, pstore, efivarfs, configfs, selinuxfs, devpts, binfmt_misc.
 const PSEUDO_TYPES: [u64; 14] = [
-    0x9fa0,
-    0x6265_6572,
-    0x6462_6720,
-    0x7472_6163,
-    0x7363_6673,
-    0x0027_e0eb,
-    0x6367_7270,
-    0xcafe_4a11,
-    0x6165_676c,
-    0xde5e_81e4,
-    0x6265_6570,
-    0xf97c_ff8c,
-    0x1cd1,
-    0x4249_4e4d,
+    0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0x0027_e0eb, 0x6367_7270, 0xcafe_4a11,
+    0x6165_676c, 0xde5e_81e4, 0x6265_6570, 0xf97c_ff8c, 0x1cd1, 0x4249_4e4d,
 ];
 
 fn pseudo_filesystem(path: &Path) -> Option<&'static str> {

@@ -109,30 +109,13 @@ fn other_devices<'machine>(
     machine.tree.nodes().filter(|other| other.name != node.name).filter(is_apart).filter(has_it).collect()
 }
 
-/// Whether a label, as libblkid names it, is of that kind; `…_member` is one of md, LVM, ZFS, DDF or a vendor's array.
+/// Whether a label, as libblkid names it, is of that kind; `…_member` is one of md, LVM, ZFS, DDF or a vendor's array, `swsuspend` the
+/// memory of a suspended machine, `ubi` a volume of flash memory.
 fn belongs_elsewhere(signature: &Signature) -> bool {
     const OTHERS: [&str; 19] = [
-        "crypto_LUKS",
-        "BitLocker",
-        "cs_fvault2",
-        "bcache",
-        "drbd",
-        "drbdproxy_datalog",
-        "ceph_bluestore",
-        "stratis",
-        "vdo",
-        "jbd",
-        "xfs_external_log",
-        // The memory of a suspended machine.
-        "swsuspend",
-        "DM_snapshot_cow",
-        "DM_integrity",
-        "DM_verity_hash",
-        "drbdmanage_control_volume",
-        "mpool",
-        "oracleasm",
-        // Volumes of flash memory.
-        "ubi",
+        "crypto_LUKS", "BitLocker", "cs_fvault2", "bcache", "drbd", "drbdproxy_datalog", "ceph_bluestore",
+        "stratis", "vdo", "jbd", "xfs_external_log", "swsuspend", "DM_snapshot_cow", "DM_integrity",
+        "DM_verity_hash", "drbdmanage_control_volume", "mpool", "oracleasm", "ubi",
     ];
     signature.kind.ends_with("_member") || OTHERS.contains(&signature.kind.as_str())
 }
@@ -146,12 +129,7 @@ mod tests {
     fn members_and_locks_belong_elsewhere_and_filesystems_do_not() {
         let belongs = |kind| belongs_elsewhere(&Signature::new(kind, None, None));
         for kind in [
-            "LVM2_member",
-            "linux_raid_member",
-            "zfs_member",
-            "ddf_raid_member",
-            "crypto_LUKS",
-            "jbd",
+            "LVM2_member", "linux_raid_member", "zfs_member", "ddf_raid_member", "crypto_LUKS", "jbd",
             "oracleasm",
         ] {
             assert!(belongs(kind), "{kind}");

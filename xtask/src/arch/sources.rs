@@ -120,12 +120,8 @@ mod tests {
     #[test]
     fn only_targets_writes() {
         for body in [
-            "open(path).write(true);",
-            "OpenOptions::new();",
-            "File::create(path);",
-            "fs::write(path, data);",
-            "open(path, OFlags::RDWR);",
-            "open(path, libc::O_WRONLY);",
+            "open(path).write(true);", "OpenOptions::new();", "File::create(path);",
+            "fs::write(path, data);", "open(path, OFlags::RDWR);", "open(path, libc::O_WRONLY);",
             "fs::remove_file(path);",
         ] {
             check("engine", "targets", body);

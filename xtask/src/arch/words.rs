@@ -3,33 +3,12 @@
 
 /// Words by themselves. The nouns of the code have others on pages (docs/glossary.md).
 const WORDS: &[&str] = &[
-    "cell",
-    "cells",
-    "visit",
-    "visits",
-    "visited",
-    "verdict",
-    "verdicts",
-    "whoever",
-    "somebody",
-    "nobody",
-    "anybody",
-    "everybody",
-    "tell",
-    "tells",
-    "told",
-    "become",
-    "becomes",
+    "cell", "cells", "visit", "visits", "visited", "verdict", "verdicts", "whoever", "somebody", "nobody",
+    "anybody", "everybody", "tell", "tells", "told", "become", "becomes",
 ];
 const PHRASES: &[&str] = &[
-    "round by round",
-    "rests in",
-    "durable write",
-    "durable writes",
-    "until stable",
-    "told apart",
-    "as far as it goes",
-    "one too many",
+    "round by round", "rests in", "durable write", "durable writes", "until stable", "told apart",
+    "as far as it goes", "one too many",
 ];
 /// What stands before a pass that is a noun; a call may pass its data on.
 const BEFORE_A_PASS: &[&str] = &[

@@ -82,11 +82,9 @@ pub(super) fn beside_watch(options: &Options) -> Result<()> {
     for (name, flags) in WATCHED {
         let alone = || {
             let mut command = Command::new("dd");
-            command.arg(format!("if={}", device.path().display())).args([
-                "of=/dev/null",
-                "bs=4k",
-                "iflag=direct",
-            ]);
+            command
+                .arg(format!("if={}", device.path().display()))
+                .args(["of=/dev/null", "bs=4k", "iflag=direct"]);
             Ok((WATCHED_BYTES / 4096) as f64 / dd_seconds(&mut command)?)
         };
         let watched = || {

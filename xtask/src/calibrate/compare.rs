@@ -64,11 +64,7 @@ impl Outcome {
 
 /// What the columns of [`row`] are, behind those that name the trial.
 pub(crate) const HEAD: [&str; 6] = [
-    "trials",
-    "anything called different, %",
-    "ratios",
-    "interval without 1, %",
-    "median ± of the rates, %",
+    "trials", "anything called different, %", "ratios", "interval without 1, %", "median ± of the rates, %",
     "wanted",
 ];
 

@@ -19,11 +19,7 @@ const SLOWER: f64 = 1.1;
 
 /// What the columns of [`row`] are, behind those that name the trial.
 pub(crate) const HEAD: [&str; 6] = [
-    "pairs of tests",
-    "interval without 1, %",
-    "after correction, %",
-    "called different, %",
-    "wanted",
+    "pairs of tests", "interval without 1, %", "after correction, %", "called different, %", "wanted",
     "median ±, %",
 ];
 

@@ -12,13 +12,7 @@ use std::ops::Range;
 
 /// The findings about time and position.
 pub(crate) const CODES: &[&str] = &[
-    "drift",
-    "slow-start",
-    "passes-differ",
-    "latency-bands",
-    "speed-by-position",
-    "fast-start",
-    "slows-down",
+    "drift", "slow-start", "passes-differ", "latency-bands", "speed-by-position", "fast-start", "slows-down",
     "stalls",
 ];
 /// The largest share of runs with a false one, and the smallest with a true one.

@@ -89,17 +89,7 @@ fn the_flags_of_output_are_known_as_such() {
 }
 
 const BAD_SIZES: &[&str] = &[
-    "",
-    "-4k",
-    "0",
-    "99999999T",
-    "4x",
-    "NaN",
-    "nonsense",
-    "4b",
-    "1e3",
-    "--json",
-    "0.3",
+    "", "-4k", "0", "99999999T", "4x", "NaN", "nonsense", "4b", "1e3", "--json", "0.3",
     "18446744073709551616",
 ];
 const BAD_COUNTS: &[&str] = &["", "0", "-1", "1.5", "4k", "99999999999999999999", "5000", "many", "--json"];

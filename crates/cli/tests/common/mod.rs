@@ -39,14 +39,7 @@ pub(crate) fn error_and_hint(run: &Run) -> (String, String) {
 pub(crate) fn record(document: Value) -> Value {
     assert_eq!(document["schema"], "rdsk.record/2", "{document:#}");
     for key in [
-        "id",
-        "command",
-        "rdsk_version",
-        "started_at",
-        "elapsed_ns",
-        "targets",
-        "observer",
-        "cells",
+        "id", "command", "rdsk_version", "started_at", "elapsed_ns", "targets", "observer", "cells",
         "findings",
     ] {
         assert!(!document[key].is_null(), "{key} is missing in {document:#}");

@@ -296,11 +296,7 @@ fn a_full_disk_keeps_what_it_took() {
         return;
     }
     for line in [
-        "bs=64k",
-        "bs=300000",
-        "ibs=10000 obs=300000",
-        "bs=64k conv=fdatasync",
-        "bs=300000 status=noxfer",
+        "bs=64k", "bs=300000", "ibs=10000 obs=300000", "bs=64k conv=fdatasync", "bs=300000 status=noxfer",
         "bs=1M seek=1",
     ] {
         let ends = [0, 1].map(|index| {

@@ -21,48 +21,13 @@ const SIZES: &[&str] = &["1", "2", "3", "7", "13", "512", "1b", "100", "1k", "10
 const COUNTS: &[&str] = &["0", "1", "2", "3", "7", "10", "1x2", "1b", "10B", "100B", "1kB"];
 const SKIPS: &[&str] = &["0", "1", "2", "3", "9", "100", "5B", "1k", "1kB"];
 const ODD_NUMBERS: &[&str] = &[
-    "0",
-    "1x2",
-    "2x3",
-    "5c",
-    "1w",
-    "1KiB",
-    "0x4",
-    "00x3",
-    "k",
-    "b",
-    "99999999999999999999",
-    "9223372036854775807",
-    "foo",
-    "-1",
-    "",
-    "1xx",
-    "2x",
-    "1M",
-    "2x3B",
-    "2Bx3",
-    "2x1kB",
-    "0xB",
-    "+7",
-    "1Q",
-    "0R",
-    "1Z",
-    "8E",
+    "0", "1x2", "2x3", "5c", "1w", "1KiB", "0x4", "00x3", "k", "b", "99999999999999999999",
+    "9223372036854775807", "foo", "-1", "", "1xx", "2x", "1M", "2x3B", "2Bx3", "2x1kB", "0xB", "+7", "1Q",
+    "0R", "1Z", "8E",
 ];
 const FLAGS: &[&str] = &[
-    "append",
-    "dsync",
-    "sync",
-    "nonblock",
-    "noatime",
-    "nofollow",
-    "fullblock",
-    "nocache",
-    "count_bytes",
-    "skip_bytes",
-    "seek_bytes",
-    "noctty",
-    "bogus",
+    "append", "dsync", "sync", "nonblock", "noatime", "nofollow", "fullblock", "nocache", "count_bytes",
+    "skip_bytes", "seek_bytes", "noctty", "bogus",
 ];
 const CONVERSIONS: &[&str] =
     &["notrunc", "fsync", "fdatasync", "sparse", "nocreat", "excl", "noerror", "sync", "bogus"];
@@ -70,16 +35,7 @@ const STATUS: &[&str] = &["none", "noxfer", "noxfer", "bogus", "progress"];
 const ODD_WORDS: &[&str] = &["foo", "foo=1", "--", "--x", "-q", "=", "if", "conv"];
 /// The first two leave everything as it is.
 const REDIRECTIONS: &[&str] = &[
-    "",
-    "",
-    "<&-",
-    ">&-",
-    "2>&-",
-    "<&- >&- 2>&-",
-    "2>/dev/full",
-    "1</dev/null",
-    "0>/dev/null",
-    ">/dev/full",
+    "", "", "<&-", ">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full", "1</dev/null", "0>/dev/null", ">/dev/full",
 ];
 const PACKETS: &[usize] = &[1, 5, 100, 511, 512, 700];
 

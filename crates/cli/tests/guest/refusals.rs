@@ -54,29 +54,13 @@ fn what_the_kernel_uses_is_not_written() {
     }
     let mut guest = guest()
         .modules(&[
-            "ext4",
-            "raid1",
-            "dm_mod",
-            "dm_crypt",
-            "dm_multipath",
-            "dm_round_robin",
-            "loop",
-            "btrfs",
-            "bcache",
-            "dm_writecache",
+            "ext4", "raid1", "dm_mod", "dm_crypt", "dm_multipath", "dm_round_robin", "loop", "btrfs",
+            "bcache", "dm_writecache",
         ])
         .modules(&CIPHERS)
         .programs(&[
-            "dumpe2fs",
-            "tune2fs",
-            "mkfs.ext4",
-            "mke2fs",
-            "mkswap",
-            "swapon",
-            "swapoff",
-            "mdadm",
-            "cryptsetup",
-            "sfdisk",
+            "dumpe2fs", "tune2fs", "mkfs.ext4", "mke2fs", "mkswap", "swapon", "swapoff", "mdadm",
+            "cryptsetup", "sfdisk",
         ])
         .programs(&["mkfs.btrfs", "btrfs", "mkfs.f2fs", "make-bcache", "unshare"])
         .programs(&LVM)
@@ -97,19 +81,8 @@ fn what_others_have_open_is_not_written() {
         .modules(&["ext4", "raid0", "raid1", "loop", "nbd", "nvmet", "target_core_mod", "target_core_file"])
         .modules(&["target_core_iblock", "fuse", "dm_mod", "nvmet_tcp", "nvme_tcp"])
         .programs(&[
-            "mkfs.ext4",
-            "dumpe2fs",
-            "tune2fs",
-            "mkswap",
-            "swapon",
-            "swapoff",
-            "mdadm",
-            "sfdisk",
-            "nbd-server",
-            "nbd-client",
-            "fuse2fs",
-            "flock",
-            "unshare",
+            "mkfs.ext4", "dumpe2fs", "tune2fs", "mkswap", "swapon", "swapoff", "mdadm", "sfdisk",
+            "nbd-server", "nbd-client", "fuse2fs", "flock", "unshare",
         ])
         .programs(&LVM)
         .file(std::env::current_exe().unwrap(), "/usr/bin/holder")

@@ -357,16 +357,7 @@ fn device_mapper_and_lvm_are_told_exactly() {
         return;
     }
     let modules = [
-        "dm_mod",
-        "dm_raid",
-        "raid456",
-        "raid1",
-        "raid10",
-        "raid0",
-        "dm_thin_pool",
-        "dm_crypt",
-        "xts",
-        "aes",
+        "dm_mod", "dm_raid", "raid456", "raid1", "raid10", "raid0", "dm_thin_pool", "dm_crypt", "xts", "aes",
         "ecb",
     ];
     let mut guest =

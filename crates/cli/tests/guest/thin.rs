@@ -15,14 +15,7 @@ fn booted() -> Option<Booted> {
         guest()
             .modules(&["ext4", "dm_mod", "dm_thin_pool", "dm_snapshot", "null_blk"])
             .programs(&[
-                "mkfs.ext4",
-                "thin_check",
-                "lvm",
-                "pvcreate",
-                "vgcreate",
-                "lvcreate",
-                "dmsetup",
-                "blkid",
+                "mkfs.ext4", "thin_check", "lvm", "pvcreate", "vgcreate", "lvcreate", "dmsetup", "blkid",
             ])
             .disk(Disk::virtio("A", 96 * MIB))
             .boot()

@@ -48,14 +48,7 @@ fn what_stacks_taught() {
     let drive = format!("file={},if=none,id=shared,format=raw,cache=unsafe", image.path().display());
     let mut guest = guest()
         .modules(&[
-            "ext4",
-            "dm_mod",
-            "dm_multipath",
-            "dm_round_robin",
-            "nd_e820",
-            "nd_pmem",
-            "nvme",
-            "sd_mod",
+            "ext4", "dm_mod", "dm_multipath", "dm_round_robin", "nd_e820", "nd_pmem", "nvme", "sd_mod",
         ])
         .qemu(&["-drive", &drive, "-device", "nvme-subsys,id=subsystem,nqn=subsystem"])
         .qemu(&["-device", "nvme,id=controller,serial=NV-PATHS,subsys=subsystem"])

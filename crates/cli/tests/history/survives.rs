@@ -293,13 +293,7 @@ fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
         assert_eq!(
             names,
             [
-                "alone.db",
-                "alone.db-wal",
-                "cut.db",
-                "h.db",
-                "killed.db",
-                "killed.db-shm",
-                "killed.db-wal",
+                "alone.db", "alone.db-wal", "cut.db", "h.db", "killed.db", "killed.db-shm", "killed.db-wal",
                 "old.db"
             ]
         );

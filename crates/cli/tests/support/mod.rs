@@ -341,16 +341,7 @@ pub(crate) fn random_reads(
 /// `rdsk paths` that writes passes of 64 MiB in a directory.
 pub(crate) fn write_paths(directory: &Path) -> Command {
     rdsk(&[
-        &"paths",
-        &directory,
-        &"--rw",
-        &"write",
-        &"--size",
-        &"64M",
-        &"--bytes",
-        &"64M",
-        &"--budget",
-        &"30s",
+        &"paths", &directory, &"--rw", &"write", &"--size", &"64M", &"--bytes", &"64M", &"--budget", &"30s",
     ])
 }
 

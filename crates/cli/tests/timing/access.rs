@@ -65,15 +65,7 @@ fn counted(first_ns: u64) -> [usize; 3] {
         told[0] +=
             answer_of(&["run", "DEVICE", "--rw", "read", "--only", "headline,zones", "--budget", "12s"]);
         told[1] += answer_of(&[
-            "run",
-            "DEVICE",
-            "--destroy",
-            "IDENTITY",
-            "--rw",
-            "write",
-            "--only",
-            "headline",
-            "--budget",
+            "run", "DEVICE", "--destroy", "IDENTITY", "--rw", "write", "--only", "headline", "--budget",
             "12s",
         ]);
         let (_disk, device) = programmed_of(128 * MIB, fetched(first_ns));

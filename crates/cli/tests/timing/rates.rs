@@ -307,15 +307,8 @@ fn fio_sees_the_same_rate_and_latency() {
 fn fio_read(throttle: &BlkioThrottle, disk: &LoopDevice) -> Value {
     let mut fio = Command::new("fio");
     fio.arg(format!("--filename={}", disk.path().display())).args([
-        "--name=truth",
-        "--readonly",
-        "--rw=read",
-        "--bs=64k",
-        "--size=64M",
-        "--direct=1",
-        "--ioengine=io_uring",
-        "--iodepth=8",
-        "--output-format=json",
+        "--name=truth", "--readonly", "--rw=read", "--bs=64k", "--size=64M", "--direct=1",
+        "--ioengine=io_uring", "--iodepth=8", "--output-format=json",
     ]);
     let (document, _) = tool(throttle.command(fio));
     let document: Value = serde_json::from_str(&document).expect("fio prints JSON");

@@ -70,15 +70,7 @@ fn the_growth_of_all_intervals_is_what_was_read() {
     let Some(device) = device() else { return };
     let path = device.path().display().to_string();
     let running = cli::start(command([
-        "watch",
-        &path,
-        "--json",
-        "--interval",
-        "100ms",
-        "--count",
-        "20",
-        "--evidence",
-        "sysfs",
+        "watch", &path, "--json", "--interval", "100ms", "--count", "20", "--evidence", "sysfs",
     ]));
     wait_until_counting(&running);
     read_directly(&device, 500);

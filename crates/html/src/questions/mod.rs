@@ -4,7 +4,6 @@
 mod align;
 mod dd;
 mod fio;
-mod headline;
 mod load;
 mod parts;
 mod paths;
@@ -15,6 +14,7 @@ mod scale;
 mod stream;
 mod stripe;
 mod sweep;
+mod workloads;
 mod zones;
 
 use crate::figure::Figure;
@@ -65,7 +65,7 @@ fn answer(experiment: Experiment, subjects: &[Subject<'_, '_>]) -> String {
 
 fn figures(experiment: Experiment, subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     match (experiment, subjects) {
-        (Experiment::Headline, _) => headline::figures(subjects),
+        (Experiment::Headline, _) => workloads::figures(subjects, experiment),
         (Experiment::Paths, _) => paths::figures(subjects),
         (Experiment::Stream, _) => stream::figures(subjects),
         (Experiment::Align, [subject]) => align::figures(subject),

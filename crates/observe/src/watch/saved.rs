@@ -173,15 +173,7 @@ mod tests {
     #[test]
     fn zeros_that_the_kernel_prints_without_counting_are_unknown() {
         let names = [
-            "sda",
-            "sda1",
-            "dm-3",
-            "md0",
-            "zram0",
-            "nvme0n1",
-            "nvme0c1n1",
-            "nvme0n1p1",
-            "nvme1n1",
+            "sda", "sda1", "dm-3", "md0", "zram0", "nvme0n1", "nvme0c1n1", "nvme0n1p1", "nvme1n1",
             "nvme1n1p1",
         ];
         let text = |reads| names.map(|name| line(name, reads)).concat();
@@ -192,16 +184,8 @@ mod tests {
             Err(why) => why.state().as_str(),
         });
         let expected = [
-            "counted",
-            "uncounted",
-            "uncounted",
-            "uncounted",
-            "uncounted",
-            "uncounted",
-            "counted",
-            "unreadable",
-            "counted",
-            "uncounted",
+            "counted", "uncounted", "uncounted", "uncounted", "uncounted", "uncounted", "counted",
+            "unreadable", "counted", "uncounted",
         ];
         assert_eq!(flushes.collect::<Vec<_>>(), expected);
         // Before 6.4 the paths count, and the device does not.

@@ -42,23 +42,10 @@ const TOPICS: &[(&str, Topic)] = &[
 
 /// What holds for every system of the kind, what a column or a mark of the page says already, and what a topic answers.
 const NO_BULLETS: &[&str] = &[
-    "cached-write",
-    "contiguous-memory",
-    "deep-write-behind",
-    "device-saturated",
-    "direct-vs-buffered",
-    "dontcache-saves",
-    "larger-blocks-help",
-    "misaligned-write",
-    "page-write-no-read",
-    "queue-depth-not-reached",
-    "read-ahead-helped",
-    "read-modify-write",
-    "requests-merged",
-    "requests-split",
-    "scale-knee",
-    "single-writer-depth",
-    "speed-by-position",
+    "cached-write", "contiguous-memory", "deep-write-behind", "device-saturated", "direct-vs-buffered",
+    "dontcache-saves", "larger-blocks-help", "misaligned-write", "page-write-no-read",
+    "queue-depth-not-reached", "read-ahead-helped", "read-modify-write", "requests-merged", "requests-split",
+    "scale-knee", "single-writer-depth", "speed-by-position",
 ];
 
 /// A finding that is said by another one, where that is there.
@@ -198,15 +185,7 @@ mod tests {
         assert_eq!(
             codes,
             [
-                "foreign",
-                "far-off",
-                "off",
-                "stalls",
-                "burst-writes",
-                "data",
-                "drift",
-                "large",
-                "none",
+                "foreign", "far-off", "off", "stalls", "burst-writes", "data", "drift", "large", "none",
                 "not-finite"
             ]
         );

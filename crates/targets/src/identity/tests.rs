@@ -340,16 +340,7 @@ fn serials_that_everybody_has_are_none() {
 fn names_that_the_kernel_gives_are_none() {
     Fake::new().disk("cciss!c0d0", "104:0").disk("odd", "240:0").with(|machine, _| {
         for word in [
-            "sda",
-            "sdaa1",
-            "/dev/vdb",
-            "nvme0n1",
-            "nvme0n1p2",
-            "dm-3",
-            "md127",
-            "loop7",
-            "cciss/c0d0",
-            "odd",
+            "sda", "sdaa1", "/dev/vdb", "nvme0n1", "nvme0n1p2", "dm-3", "md127", "loop7", "cciss/c0d0", "odd",
         ] {
             assert!(is_kernel_name(machine, word), "{word}");
         }

@@ -11,16 +11,8 @@ use std::path::{Path, PathBuf};
 /// Mount points whose disk carries the running system. Where `/` is an overlay without a disk, it lies elsewhere: OSTree, and the
 /// media that the live systems of Debian, Fedora, Ubuntu (casper) and Arch Linux (archiso) run from.
 const SYSTEM_POINTS: [&str; 10] = [
-    "/",
-    "/usr",
-    "/boot",
-    "/boot/efi",
-    "/efi",
-    "/sysroot",
-    "/run/live/medium",
-    "/run/initramfs/live",
-    "/cdrom",
-    "/run/archiso/bootmnt",
+    "/", "/usr", "/boot", "/boot/efi", "/efi", "/sysroot", "/run/live/medium", "/run/initramfs/live",
+    "/cdrom", "/run/archiso/bootmnt",
 ];
 /// Filesystems whose mounts may name no device, with the label of the devices that they lie on.
 const POOLED: [(&str, &str); 2] = [("zfs", "zfs_member"), ("bcachefs", "bcachefs")];

@@ -14,30 +14,9 @@ use std::path::{Path, PathBuf};
 /// Directories of the system and of its package managers (hier(7), Filesystem Hierarchy Standard 3.0). `/opt`, `/srv` and `/home` hold
 /// data too; programs there are known by what they are.
 const DIRECTORIES: [&str; 25] = [
-    "/etc",
-    "/usr",
-    "/boot",
-    "/efi",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/nix",
-    "/gnu",
-    "/ostree",
-    "/snap",
-    "/var/lib/dpkg",
-    "/var/lib/apt",
-    "/var/lib/rpm",
-    "/var/lib/dnf",
-    "/var/lib/pacman",
-    "/var/lib/portage",
-    "/var/db/pkg",
-    "/var/lib/snapd",
-    "/var/lib/flatpak",
-    "/var/lib/systemd",
+    "/etc", "/usr", "/boot", "/efi", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu",
+    "/ostree", "/snap", "/var/lib/dpkg", "/var/lib/apt", "/var/lib/rpm", "/var/lib/dnf", "/var/lib/pacman",
+    "/var/lib/portage", "/var/db/pkg", "/var/lib/snapd", "/var/lib/flatpak", "/var/lib/systemd",
     "/var/lib/nixos",
 ];
 

@@ -14,15 +14,7 @@ use std::path::Path;
 /// include/uapi/linux/magic.h, and the sources of SMB, 9p and Ceph: filesystems that may show files of others. FUSE, NFS, overlay,
 /// eCryptfs, 9p, SMB 1 and 2, AFS, Ceph.
 const SHOWING_TYPES: [u64; 9] = [
-    0x6573_5546,
-    0x6969,
-    0x794c_7630,
-    0xf15f,
-    0x0102_1997,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x5346_414f,
-    0x00c3_6400,
+    0x6573_5546, 0x6969, 0x794c_7630, 0xf15f, 0x0102_1997, 0xff53_4d42, 0xfe53_4d42, 0x5346_414f, 0x00c3_6400,
 ];
 
 /// What is the same of a file wherever it is shown.

@@ -75,12 +75,12 @@ impl Kernel {
     /// Modprobe's message if the kernel does not have the module.
     pub(crate) fn module_files(&self, module: &str) -> io::Result<Vec<PathBuf>> {
         let tool = find_tool("modprobe").ok_or_else(|| io::Error::other("modprobe is not installed"))?;
-        let text = output_of(Command::new(tool).arg("-d").arg(&self.root).args([
-            "-S",
-            &self.release,
-            "--show-depends",
-            module,
-        ]))?;
+        let text = output_of(
+            Command::new(tool)
+                .arg("-d")
+                .arg(&self.root)
+                .args(["-S", &self.release, "--show-depends", module]),
+        )?;
         Ok(loaded(&text))
     }
 }

@@ -214,15 +214,9 @@ impl Guest {
         );
         let mut words: Vec<String> = [
             // The same on every machine: KVM, on machines that have it, would bring other races and other speeds.
-            "-accel",
-            "tcg,thread=multi",
-            "-cpu",
+            "-accel", "tcg,thread=multi", "-cpu",
             // Emulated, a string instruction moves one byte or word at a time; so the kernel shall copy by moves.
-            "max,-erms,-fsrm",
-            "-nodefaults",
-            "-display",
-            "none",
-            "-no-reboot",
+            "max,-erms,-fsrm", "-nodefaults", "-display", "none", "-no-reboot",
         ]
         .map(str::to_owned)
         .to_vec();

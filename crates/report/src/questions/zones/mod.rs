@@ -85,14 +85,7 @@ fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
         format!("{op}, up to {places} positions, {order}; host = time between I/Os"),
     );
     let heads = [
-        "blocks\nof",
-        "sweeps",
-        "start\nMiB/s",
-        "end\nMiB/s",
-        "ratio",
-        "spread",
-        "host\nµs",
-        "util\n%",
+        "blocks\nof", "sweeps", "start\nMiB/s", "end\nMiB/s", "ratio", "spread", "host\nµs", "util\n%",
         "remark",
     ];
     for (_, cells) in by_key(cells.iter().map(|cell| (&cell.workload.targets, *cell))) {

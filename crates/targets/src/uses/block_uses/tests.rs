@@ -147,12 +147,11 @@ fn the_system_is_found_below_lvm_and_raid() {
 
 #[test]
 fn btrfs_is_found_by_its_source_and_all_its_members_by_sysfs() {
-    let fake = Fake::new().disk("sdb", "8:16").disk("sdc", "8:32").disk("sdd", "8:48").mount(
-        "0:45",
-        "/pool\\040one",
-        "btrfs",
-        "/dev/sdb",
-    );
+    let fake = Fake::new()
+        .disk("sdb", "8:16")
+        .disk("sdc", "8:32")
+        .disk("sdd", "8:48")
+        .mount("0:45", "/pool\\040one", "btrfs", "/dev/sdb");
     fake.file("sys/fs/btrfs/f00-1/devices/sdb/x", "");
     fake.file("sys/fs/btrfs/f00-1/devices/sdc/x", "");
     fake.file("sys/fs/btrfs/features/x", "");
