@@ -119,7 +119,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 fn around() -> Surroundings<'static> {
     Surroundings {
         variable: &|name| std::env::var(name).ok(),
-        read: &|name| std::fs::read_to_string(name).map_err(|error| error.to_string()),
+        read: &|name| std::fs::read_to_string(name),
         page_bytes: 4096,
         memory_mib: 16 << 10,
         processors: 4,
@@ -231,7 +231,7 @@ mod tests {
     fn reasons_have_no_values() {
         let around = Surroundings {
             variable: &|_| None,
-            read: &|_| Err(String::new()),
+            read: &|_| Err(std::io::ErrorKind::NotFound.into()),
             page_bytes: 4096,
             memory_mib: 1,
             processors: 1,

@@ -181,8 +181,7 @@ pub(crate) fn share(value: &str) -> Result<f64, BadValue> {
 pub(crate) fn count(max: u32) -> impl Parse<u32> {
     move |value: &str| {
         let hint = || format!("write a whole number from 1 to {max}");
-        let number = number(value).map_err(|message| BadValue::new(message, hint()))?;
-        match u32::try_from(number) {
+        match u32::try_from(number(value, &hint())?) {
             Ok(0) => Err(BadValue::new(format!("\"{}\" is zero", printable(value)), hint())),
             Ok(count) if count <= max => Ok(count),
             _ => Err(BadValue::new(format!("\"{}\" is more than {max}", printable(value)), hint())),
@@ -192,23 +191,23 @@ pub(crate) fn count(max: u32) -> impl Parse<u32> {
 
 /// Any whole number of 64 bits.
 pub(crate) fn whole(value: &str) -> Result<u64, BadValue> {
-    number(value)
-        .map_err(|message| BadValue::new(message, format!("write a whole number from 0 to {}", u64::MAX)))
+    number(value, &format!("write a whole number from 0 to {}", u64::MAX))
 }
 
-fn number(value: &str) -> Result<u64, String> {
+fn number(value: &str, hint: &str) -> Result<u64, BadValue> {
+    let bad = |message: String| BadValue::new(message, hint.to_owned());
     let shown = printable(value);
-    let digits = plain_text(value).map_err(|bad| bad.message)?;
+    let digits = plain_text(value).map_err(|unreadable| bad(unreadable.message))?;
     if let Some(rest) = digits.strip_prefix('-')
         && rest.bytes().all(|byte| byte.is_ascii_digit())
         && !rest.is_empty()
     {
-        return Err(format!("\"{shown}\" is negative"));
+        return Err(bad(format!("\"{shown}\" is negative")));
     }
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("\"{shown}\" is not a whole number"));
+        return Err(bad(format!("\"{shown}\" is not a whole number")));
     }
-    digits.parse().map_err(|_| format!("\"{shown}\" is too large"))
+    digits.parse().map_err(|_| bad(format!("\"{shown}\" is too large")))
 }
 
 /// One of some words, each with its value. A second word for a value is accepted too, and not shown.

@@ -139,7 +139,7 @@ fn phases(words: &[JobWords], jobs: Vec<LoadJob>) -> Result<Vec<Vec<LoadJob>>, L
         phases.entry(words.phase.unwrap_or(1)).or_default().push(job);
     }
     for jobs in phases.values() {
-        check_together(jobs).map_err(|why| value("ramp", why))?;
+        check_together(jobs).map_err(|why| value("ramp", why.to_string()))?;
     }
     Ok(phases.into_values().collect())
 }

@@ -146,7 +146,7 @@ impl JobWords {
             compressible_percent: self.compress.unwrap_or(0),
             ..LoadJob::random_reads(name.clone(), 0)
         };
-        job.check().map_err(|why| LoadError::Job { job: name, why })?;
+        job.check().map_err(|why| LoadError::Job { job: name, why: why.to_string() })?;
         Ok(job.without_empty_side())
     }
 

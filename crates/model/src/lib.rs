@@ -49,7 +49,7 @@ pub use evidence::{
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use job_result::{JobResult, KindResult, LatencyWindow, RateResult};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
-pub use load::{Arrivals, Flush, FlushCall, LoadJob, Rate, check_together};
+pub use load::{Arrivals, Contradiction, Flush, FlushCall, LoadJob, Rate, check_together};
 pub use need::{Need, Statistic, Strength, Subject, Threshold};
 pub use nvme::is_nvme_path;
 pub use output_flags::{OUTPUT_FLAGS, OUTPUT_SWITCHES, without_output};

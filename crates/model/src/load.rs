@@ -111,6 +111,17 @@ pub struct LoadJob {
     pub compressible_percent: u32,
 }
 
+/// Why jobs contradict themselves, in words: the end of a sentence that names the job.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Contradiction(String);
+
+impl From<&str> for Contradiction {
+    fn from(words: &str) -> Self {
+        Self(words.to_owned())
+    }
+}
+
 impl LoadJob {
     /// A job to start from: random direct reads of 4 KiB over the span, one stream with one request in flight.
     pub fn random_reads(name: impl Into<String>, span_bytes: u64) -> Self {
@@ -212,7 +223,7 @@ impl LoadJob {
     ///
     /// # Errors
     /// The first contradiction, as the end of a sentence that names the job.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Contradiction> {
         let sides: Vec<&Requests> = self.kinds().collect();
         let shares = || sides.iter().flat_map(|side| &side.blocks);
         if sides.is_empty() || sides.iter().any(|side| side.blocks.is_empty()) {
@@ -233,9 +244,8 @@ impl LoadJob {
         if let Some(rate) = self.rate
             && !(rate.per_s > 0.0 && rate.per_s <= MAX_PER_S)
         {
-            return Err(format!(
-                "has a rate that is not between 0 and {MAX_PER_S:e} requests per second of a stream"
-            ));
+            let range = format!("between 0 and {MAX_PER_S:e} requests per second of a stream");
+            return Err(Contradiction(format!("has a rate that is not {range}")));
         }
         if self.flush.is_some_and(|flush| flush.every == 0) {
             return Err("flushes after 0 writes".into());
@@ -266,7 +276,7 @@ impl LoadJob {
 ///
 /// # Errors
 /// When only some of them have a ramp, or another one.
-pub fn check_together(jobs: &[LoadJob]) -> Result<(), String> {
+pub fn check_together(jobs: &[LoadJob]) -> Result<(), Contradiction> {
     let mut ramps = jobs.iter().map(|job| job.ramp_ns);
     let first = ramps.next();
     if ramps.all(|ramp| Some(ramp) == first) {
@@ -307,7 +317,7 @@ mod tests {
         assert_eq!(fits.check(), Ok(()));
         let says = |job: LoadJob, words: &str| {
             let why = job.check().expect_err(words);
-            assert!(why.contains(words), "{why}");
+            assert!(why.to_string().contains(words), "{why}");
         };
         says(LoadJob { writes: None, ..fits.clone() }, "no requests");
         says(LoadJob { read_percent: 101, ..fits.clone() }, "percentage");

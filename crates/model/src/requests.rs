@@ -1,6 +1,7 @@
 //! What the requests of one direction of a job are like: their sizes, and the offsets that they go to. Pure data; it decides nothing but
 //! whether these contradict themselves.
 
+use crate::load::Contradiction;
 use serde::{Deserialize, Serialize};
 
 /// Requests of one size, or of all multiples of a step between two sizes with the same probability.
@@ -112,7 +113,7 @@ impl Requests {
     }
 
     /// Why their offsets contradict themselves, in words.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), Contradiction> {
         if self.align_bytes == Some(0) {
             return Err("has offsets that are multiples of 0".into());
         }

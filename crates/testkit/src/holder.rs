@@ -1,6 +1,7 @@
 //! Another process that holds a file or a device in a chosen way, for tests of its detection. The process is the test program
 //! itself, started again to run one test that does nothing else.
 
+use anyhow::anyhow;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -146,12 +147,12 @@ fn unmount(point: &Path) {
 ///
 /// # Errors
 /// Why not, in a few words.
-pub(crate) fn probe_images() -> Result<(), String> {
-    let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+pub(crate) fn probe_images() -> anyhow::Result<()> {
+    let scratch = tempfile::tempdir()?;
     let image = scratch.path().join("image");
     write_image(&image, PAGE_BYTES as u64);
     let point = mount_point(&image);
-    mount_image(&image, &point).map_err(|error| format!("mounting EROFS from a file: {error}"))?;
+    mount_image(&image, &point).map_err(|error| anyhow!("mounting EROFS from a file: {error}"))?;
     unmount(&point);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Declares what a test needs, and skips it visibly if that is missing: the line goes to standard error and to a file for the
 //! summary. If the need was promised to be available, the test fails instead.
 
+use anyhow::anyhow;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -88,36 +89,36 @@ impl Need {
     ///
     /// # Errors
     /// The reason why not, in a few words.
-    pub fn probe(self) -> Result<(), String> {
+    pub fn probe(self) -> anyhow::Result<()> {
         match self {
             Self::Root if rustix::process::geteuid().is_root() => Ok(()),
-            Self::Root => Err("not running as root".into()),
+            Self::Root => Err(anyhow!("not running as root")),
             Self::Loop => opens("/dev/loop-control").and_then(|()| {
                 ["losetup", "sfdisk"].into_iter().try_for_each(|tool| Self::Tool(tool).probe())
             }),
             Self::Fuse => opens("/dev/fuse"),
             Self::IoUring => {
-                io_uring::IoUring::new(2).map(drop).map_err(|error| format!("io_uring_setup: {error}"))
+                io_uring::IoUring::new(2).map(drop).map_err(|error| anyhow!("io_uring_setup: {error}"))
             }
             Self::Cachestat => probe_cachestat(),
             Self::DontCache => probe_dontcache(),
-            Self::BlkioThrottle => crate::throttle::probe().map_err(|error| error.to_string()),
-            Self::CpuQuota => crate::quota::probe().map_err(|error| error.to_string()),
+            Self::BlkioThrottle => Ok(crate::throttle::probe()?),
+            Self::CpuQuota => Ok(crate::quota::probe()?),
             Self::Ext4 => probe_filesystem("ext4"),
             Self::Xfs => probe_filesystem("xfs"),
             Self::Overlay => probe_overlay(),
             Self::Erofs => crate::holder::probe_images(),
-            Self::Tool(tool) => find_tool(tool).map(drop).ok_or_else(|| format!("{tool} is not installed")),
+            Self::Tool(tool) => find_tool(tool).map(drop).ok_or_else(|| anyhow!("{tool} is not installed")),
             Self::Device(path) if Path::new(path).exists() => Ok(()),
-            Self::Device(path) => Err(format!("there is no {path}")),
+            Self::Device(path) => Err(anyhow!("there is no {path}")),
             Self::Zram if Path::new("/sys/block/zram0").exists() => Self::Tool("zramctl").probe(),
-            Self::Zram => Err("there is no zram0".into()),
+            Self::Zram => Err(anyhow!("there is no zram0")),
             Self::Bpf => probe_bpf(),
             Self::GnuDd => probe_gnu_dd(),
             Self::Guest => crate::guest::probe((0, 0)),
             Self::Ci => match std::env::var("CI").as_deref() {
                 Ok("true" | "1") => Ok(()),
-                _ => Err("it computes for long, and CI is not set".into()),
+                _ => Err(anyhow!("it computes for long, and CI is not set")),
             },
             Self::GuestSince(major, minor) => crate::guest::probe((major.into(), minor.into())),
         }
@@ -138,8 +139,10 @@ impl Need {
 pub fn requires(needs: &[Need]) -> bool {
     let must_have = std::env::var(MUST_HAVE_VARIABLE).unwrap_or_default();
     let skips = std::env::var_os(SKIPS_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
-    let missing: Vec<(Need, String)> =
-        needs.iter().filter_map(|need| need.probe().err().map(|reason| (*need, reason))).collect();
+    let missing: Vec<(Need, String)> = needs
+        .iter()
+        .filter_map(|need| need.probe().err().map(|reason| (*need, format!("{reason:#}"))))
+        .collect();
     let test = std::thread::current().name().unwrap_or("a thread without a name").to_owned();
     match judge(&test, &missing, &parse_must_have(&must_have)) {
         Verdict::Run => true,
@@ -155,17 +158,17 @@ pub fn requires(needs: &[Need]) -> bool {
 }
 
 /// CAP_PERFMON and CAP_BPF among the effective capabilities, and the kernel's own types.
-fn probe_bpf() -> Result<(), String> {
+fn probe_bpf() -> anyhow::Result<()> {
     const NEEDED: u64 = 1 << 38 | 1 << 39;
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-        return Err("this kernel has no BTF".into());
+        return Err(anyhow!("this kernel has no BTF"));
     }
-    has_capabilities(NEEDED)?.then_some(()).ok_or_else(|| "no CAP_BPF and CAP_PERFMON".into())
+    has_capabilities(NEEDED)?.then_some(()).ok_or_else(|| anyhow!("no CAP_BPF and CAP_PERFMON"))
 }
 
 /// Whether all of these are among the effective capabilities.
-fn has_capabilities(needed: u64) -> Result<bool, String> {
-    let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
+fn has_capabilities(needed: u64) -> anyhow::Result<bool> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
     let mask =
         status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
     Ok(mask.is_some_and(|mask| mask & needed == needed))
@@ -211,53 +214,53 @@ fn parse_must_have(list: &str) -> BTreeSet<String> {
     names
 }
 
-fn opens(path: &str) -> Result<(), String> {
-    OpenOptions::new().read(true).write(true).open(path).map(drop).map_err(|error| format!("{path}: {error}"))
+fn opens(path: &str) -> anyhow::Result<()> {
+    OpenOptions::new().read(true).write(true).open(path).map(drop).map_err(|error| anyhow!("{path}: {error}"))
 }
 
-fn probe_gnu_dd() -> Result<(), String> {
+fn probe_gnu_dd() -> anyhow::Result<()> {
     let output = std::process::Command::new("dd").arg("--version").output();
-    let output = output.map_err(|error| format!("dd cannot be started: {error}"))?;
+    let output = output.map_err(|error| anyhow!("dd cannot be started: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text.lines().next().unwrap_or("of an unknown version");
-    if version == "dd (coreutils) 9.1" { Ok(()) } else { Err(format!("dd is {version}")) }
+    if version == "dd (coreutils) 9.1" { Ok(()) } else { Err(anyhow!("dd is {version}")) }
 }
 
-fn probe_cachestat() -> Result<(), String> {
-    let file = tempfile::tempfile().map_err(|error| error.to_string())?;
-    let stat = rdsk_sys::cache::cachestat(&file, 0, 0).map_err(|error| error.to_string())?;
-    stat.dirty.map(drop).ok_or_else(|| "the kernel lacks or forbids it".into())
+fn probe_cachestat() -> anyhow::Result<()> {
+    let file = tempfile::tempfile()?;
+    let stat = rdsk_sys::cache::cachestat(&file, 0, 0)?;
+    stat.dirty.map(drop).ok_or_else(|| anyhow!("the kernel lacks or forbids it"))
 }
 
-fn probe_dontcache() -> Result<(), String> {
-    let file = tempfile::tempfile().map_err(|error| error.to_string())?;
+fn probe_dontcache() -> anyhow::Result<()> {
+    let file = tempfile::tempfile()?;
     match rdsk_sys::io::supports_dontcache(&file, 0) {
         rdsk_sys::io::FlagSupport::Yes => Ok(()),
-        other => Err(format!("the kernel or the temporary directory lacks it ({other:?})")),
+        other => Err(anyhow!("the kernel or the temporary directory lacks it ({other:?})")),
     }
 }
 
-fn probe_filesystem(name: &'static str) -> Result<(), String> {
+fn probe_filesystem(name: &'static str) -> anyhow::Result<()> {
     let tool = format!("mkfs.{name}");
-    find_tool(&tool).ok_or_else(|| format!("{tool} is not installed"))?;
+    find_tool(&tool).ok_or_else(|| anyhow!("{tool} is not installed"))?;
     probe_kernel(name, name)
 }
 
 /// CAP_SYS_ADMIN among the effective capabilities, and the filesystem, whose module lies in a directory of another name.
-fn probe_overlay() -> Result<(), String> {
+fn probe_overlay() -> anyhow::Result<()> {
     if !has_capabilities(1 << 21)? {
-        return Err("no CAP_SYS_ADMIN".into());
+        return Err(anyhow!("no CAP_SYS_ADMIN"));
     }
     probe_kernel("overlay", "overlayfs")
 }
 
-fn probe_kernel(name: &str, directory: &str) -> Result<(), String> {
+fn probe_kernel(name: &str, directory: &str) -> anyhow::Result<()> {
     let filesystems = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let built_in = filesystems.lines().any(|line| line.split_whitespace().last() == Some(name));
     // A filesystem in a module that is not loaded yet is listed among the modules of the running kernel.
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let module = Path::new("/lib/modules").join(release.trim()).join("kernel/fs").join(directory);
-    if built_in || module.exists() { Ok(()) } else { Err(format!("the kernel has no {name}")) }
+    if built_in || module.exists() { Ok(()) } else { Err(anyhow!("the kernel has no {name}")) }
 }
 
 #[cfg(test)]
@@ -318,7 +321,7 @@ mod tests {
             assert_eq!(parse_must_have(&need.name()), BTreeSet::from([need.name()]));
             if let Err(reason) = need.probe() {
                 eprintln!("this machine lacks {}: {reason}", need.name());
-                assert!(!reason.is_empty());
+                assert!(!reason.to_string().is_empty());
             }
         }
     }

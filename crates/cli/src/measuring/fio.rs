@@ -10,6 +10,7 @@ use rdsk_loads::{FioError, FioLoad, FioPlace, FioTarget, JobFile, Surroundings};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
 use rdsk_targets::{Examined, Place, Roots, examine};
 use rdsk_units::printable;
+use std::io;
 use std::path::Path;
 
 /// A job file of fio.
@@ -52,7 +53,7 @@ fn parse(name: &str, text: &str) -> Result<JobFile, Problem> {
     let memory_mib = rustix::system::sysinfo();
     let around = Surroundings {
         variable: &|name| std::env::var(name).ok(),
-        read: &|name| text_of(name).map_err(|problem| problem.message),
+        read: &|name| text_of(name).map_err(|problem| io::Error::other(problem.message)),
         page_bytes: rdsk_sys::cache::page_size(),
         memory_mib: memory_mib.totalram.saturating_mul(memory_mib.mem_unit.into()) >> 20,
         processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),

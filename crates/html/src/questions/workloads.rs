@@ -10,10 +10,8 @@ use rdsk_model::Experiment;
 use rdsk_report::workload_label;
 
 pub(super) fn figures(subjects: &[Subject<'_, '_>], experiment: Experiment) -> Vec<Figure> {
-    let rows: Vec<NamedCell<'_>> = rows(subjects, experiment, workload_label)
-        .into_iter()
-        .filter(|row| metrics::ran(row.cell))
-        .collect();
+    let rows: Vec<NamedCell<'_>> =
+        rows(subjects, experiment, workload_label).into_iter().filter(|row| metrics::ran(row.cell)).collect();
     let id = |figure: &str| format!("{experiment}-{figure}");
     let shows = "The mean rate of each workload, as fio would name it.";
     let mut figures: Vec<Figure> =

@@ -1,16 +1,18 @@
 //! Arithmetic as fio has it in values: `+ - * / % ^`, parentheses, and numbers with units. Whole results only; it knows no options.
 
+use super::error::BadValue;
+
 /// The value of an expression; `unit` says what a suffix multiplies by.
 ///
 /// # Errors
 /// When it is no expression, or its result is no whole number from 0 on.
-pub(super) fn evaluate(text: &str, unit: &dyn Fn(&str) -> Result<u64, String>) -> Result<u64, String> {
+pub(super) fn evaluate(text: &str, unit: &dyn Fn(&str) -> Result<u64, BadValue>) -> Result<u64, BadValue> {
     let mut parser = Parser { rest: text, unit, depth: 0 };
     let value = parser.sum()?;
     if !parser.rest.trim().is_empty() {
-        return Err(format!("\"{text}\" is no expression: it goes on with \"{}\"", parser.rest.trim()));
+        return Err(format!("\"{text}\" is no expression: it goes on with \"{}\"", parser.rest.trim()).into());
     }
-    whole(value).ok_or_else(|| format!("{text} is {value}, no whole number from 0 on"))
+    whole(value).ok_or_else(|| format!("{text} is {value}, no whole number from 0 on").into())
 }
 
 #[allow(
@@ -28,7 +30,7 @@ const MAX_DEPTH: u32 = 64;
 
 struct Parser<'a> {
     rest: &'a str,
-    unit: &'a dyn Fn(&str) -> Result<u64, String>,
+    unit: &'a dyn Fn(&str) -> Result<u64, BadValue>,
     depth: u32,
 }
 
@@ -40,7 +42,7 @@ impl Parser<'_> {
         Some(sign)
     }
 
-    fn sum(&mut self) -> Result<f64, String> {
+    fn sum(&mut self) -> Result<f64, BadValue> {
         let mut value = self.product()?;
         while let Some(sign) = self.take(&['+', '-']) {
             let next = self.product()?;
@@ -49,7 +51,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn product(&mut self) -> Result<f64, String> {
+    fn product(&mut self) -> Result<f64, BadValue> {
         let mut value = self.power()?;
         while let Some(sign) = self.take(&['*', '/', '%']) {
             let next = self.power()?;
@@ -65,7 +67,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn power(&mut self) -> Result<f64, String> {
+    fn power(&mut self) -> Result<f64, BadValue> {
         let base = self.operand()?;
         if self.take(&['^']).is_none() {
             return Ok(base);
@@ -73,7 +75,7 @@ impl Parser<'_> {
         Ok(base.powf(self.power()?))
     }
 
-    fn operand(&mut self) -> Result<f64, String> {
+    fn operand(&mut self) -> Result<f64, BadValue> {
         if self.take(&['(']).is_none() {
             return self.number();
         }
@@ -83,15 +85,15 @@ impl Parser<'_> {
         }
         let value = self.sum()?;
         self.depth -= 1;
-        self.take(&[')']).map(|_| value).ok_or_else(|| "a parenthesis is open at its end".to_owned())
+        self.take(&[')']).map(|_| value).ok_or_else(|| "a parenthesis is open at its end".into())
     }
 
     #[allow(clippy::cast_precision_loss, reason = "units are powers of 1000 and 1024 below 2^53")]
-    fn number(&mut self) -> Result<f64, String> {
+    fn number(&mut self) -> Result<f64, BadValue> {
         let rest = self.rest.trim_start();
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (digits, rest) = rest.split_at(end);
-        let value: f64 = digits.parse().map_err(|_| "a number is missing in it".to_owned())?;
+        let value: f64 = digits.parse().map_err(|_| "a number is missing in it")?;
         let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
         let (suffix, rest) = rest.split_at(end);
         self.rest = rest;

@@ -1,5 +1,7 @@
 //! How fio's engines issue requests, as far as it is seen in the requests: how many are in flight. It knows names and depths only.
 
+use super::error::BadValue;
+
 /// How an engine issues requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Issue {
@@ -43,7 +45,7 @@ const OTHERS: &[(&str, &[&str])] = &[
 ///
 /// # Errors
 /// Why its requests are none of rdsk's.
-pub(super) fn issue(engine: &str) -> Result<Issue, String> {
+pub(super) fn issue(engine: &str) -> Result<Issue, BadValue> {
     match engine {
         "sync" | "psync" | "pvsync" | "pvsync2" | "vsync" => Ok(Issue::OneByOne),
         // glibc handles the requests to one file one after the other (sysdeps/pthread/aio_misc.c).
@@ -52,7 +54,7 @@ pub(super) fn issue(engine: &str) -> Result<Issue, String> {
         "io_uring" => Ok(Issue::Queued),
         other => {
             let why = OTHERS.iter().find(|(_, names)| names.contains(&other)).map(|(why, _)| *why);
-            Err(format!("this engine {}", why.unwrap_or("is none that rdsk knows")))
+            Err(format!("this engine {}", why.unwrap_or("is none that rdsk knows")).into())
         }
     }
 }

@@ -22,6 +22,23 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// What is wrong with a value, in words that follow its option.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct BadValue(String);
+
+impl BadValue {
+    pub(super) fn into_words(self) -> String {
+        self.0
+    }
+}
+
+impl<T: Into<String>> From<T> for BadValue {
+    fn from(words: T) -> Self {
+        Self(words.into())
+    }
+}
+
 /// Why there is no load.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FioError {

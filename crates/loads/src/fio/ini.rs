@@ -2,8 +2,9 @@
 //! `kb_base`, on which the units of the settings of a section depend.
 
 use super::arithmetic;
-use super::error::{FioError, Refusal};
+use super::error::{BadValue, FioError, Refusal};
 use super::values::KbBase;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ pub struct Surroundings<'a> {
     /// The value of a variable of the environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The text of an included file, or why there is none.
-    pub read: &'a dyn Fn(&str) -> Result<String, String>,
+    pub read: &'a dyn Fn(&str) -> io::Result<String>,
     /// Bytes of a page of memory.
     pub page_bytes: u64,
     /// Memory in MiB.
@@ -50,12 +51,12 @@ impl Setting {
         }
     }
 
-    pub(super) fn refuse(&self, why: impl Into<String>) -> Refusal {
+    pub(super) fn refuse(&self, why: impl Into<BadValue>) -> Refusal {
         Refusal {
             file: self.place.file.to_string(),
             line: self.place.line,
             option: self.words(),
-            why: why.into(),
+            why: why.into().into_words(),
         }
     }
 }
@@ -103,9 +104,9 @@ struct Globals {
     base: KbBase,
 }
 
-fn refuse(place: &Place, line: &str, why: impl Into<String>) -> FioError {
+fn refuse(place: &Place, line: &str, why: impl Into<BadValue>) -> FioError {
     let (file, line, option) = (place.file.to_string(), place.line, line.to_owned());
-    FioError::Refused(vec![Refusal { file, line, option, why: why.into() }])
+    FioError::Refused(vec![Refusal { file, line, option, why: why.into().into_words() }])
 }
 
 /// A line up to the sign that begins a comment anywhere in it.
@@ -145,7 +146,7 @@ fn include(
     let beside = Path::new(place.file.as_ref()).with_file_name(name).display().to_string();
     let read = (around.read)(name).map(|text| (name.to_owned(), text));
     let read = read.or_else(|why| (around.read)(&beside).map(|text| (beside, text)).map_err(|_| why));
-    let (name, text) = read.map_err(|why| refuse(place, &line, why))?;
+    let (name, text) = read.map_err(|why| refuse(place, &line, why.to_string()))?;
     let file: Arc<str> = name.into();
     for (number, line) in (1..).zip(text.lines()) {
         let (line, place) = (without_comment(line), Place { file: Arc::clone(&file), line: number });
@@ -184,7 +185,7 @@ fn close(section: Option<Section>, global: &mut Globals, jobs: &mut Vec<Section>
 }
 
 /// A value with the values of variables and keywords in it.
-fn replaced(value: &str, around: &Surroundings<'_>) -> Result<String, String> {
+fn replaced(value: &str, around: &Surroundings<'_>) -> Result<String, BadValue> {
     let value = variables(value, around);
     let keywords =
         [("$pagesize", around.page_bytes), ("$mb_memory", around.memory_mib), ("$ncpus", around.processors)];
@@ -194,7 +195,8 @@ fn replaced(value: &str, around: &Surroundings<'_>) -> Result<String, String> {
         return Ok(filled);
     }
     // With a keyword in it, the whole is calculated.
-    let unit = |suffix: &str| if suffix.is_empty() { Ok(1) } else { Err(format!("{suffix} is no number")) };
+    let unit =
+        |suffix: &str| if suffix.is_empty() { Ok(1) } else { Err(format!("{suffix} is no number").into()) };
     arithmetic::evaluate(&filled, &unit).map(|number| number.to_string())
 }
 
@@ -222,7 +224,7 @@ mod tests {
             "again.fio" => Ok("thread\n".to_owned()),
             "loop.fio" => Ok("include loop.fio".to_owned()),
             "sections.fio" => Ok("[a]".to_owned()),
-            _ => Err("there is no such file".to_owned()),
+            _ => Err(io::Error::other("there is no such file")),
         };
         let around = Surroundings {
             variable: &|name| (name == "SIZE").then(|| "64m".to_owned()),

@@ -2,7 +2,7 @@
 //! begins, how long its span is and how many bytes it moves.
 
 use super::engines::{Issue, issue};
-use super::error::Refusal;
+use super::error::{BadValue, Refusal};
 use super::ini::{Place, Section, Setting};
 use super::rates::rates;
 use super::reader::Reader;
@@ -72,7 +72,7 @@ pub(super) fn job(section: &Section) -> Result<Job, Vec<Refusal>> {
     let is_offloaded = reader.value("io_submit_mode", |text, _| match text {
         "inline" => Ok(false),
         "offload" => Ok(true),
-        _ => Err("is inline or offload".to_owned()),
+        _ => Err("is inline or offload".into()),
     });
     // Threads of its own then issue as many requests as may be in flight, whatever the engine.
     let issue = if is_offloaded == Some(true) { Issue::Queued } else { issue };
@@ -93,7 +93,7 @@ pub(super) fn job(section: &Section) -> Result<Job, Vec<Refusal>> {
     note_differences(&mut reader, &requests, is_overwritten);
     reader.judge_others(requests.writes.is_some());
     if let (true, Err(why)) = (reader.refusals.is_empty(), requests.check()) {
-        reader.refuse_by(&[], why);
+        reader.refuse_by(&[], why.to_string());
     }
     if !reader.refusals.is_empty() {
         return Err(reader.refusals);
@@ -113,13 +113,15 @@ pub(super) fn job(section: &Section) -> Result<Job, Vec<Refusal>> {
     })
 }
 
-fn engine(text: &str) -> Result<Issue, String> {
+fn engine(text: &str) -> Result<Issue, BadValue> {
     issue(text.split(':').next().unwrap_or(text))
 }
 
-fn clones(text: &str) -> Result<u32, String> {
+fn clones(text: &str) -> Result<u32, BadValue> {
     let clones = number(text).ok().filter(|clones| (1..=MAX_CLONES).contains(clones));
-    clones.and_then(|clones| u32::try_from(clones).ok()).ok_or_else(|| format!("is from 1 to {MAX_CLONES}"))
+    clones
+        .and_then(|clones| u32::try_from(clones).ok())
+        .ok_or_else(|| format!("is from 1 to {MAX_CLONES}").into())
 }
 
 fn files(reader: &mut Reader<'_>) -> Files {
@@ -132,7 +134,7 @@ fn files(reader: &mut Reader<'_>) -> Files {
     });
     let directory = reader.value("directory", |text, _| {
         if text.contains(':') {
-            Err("jobs of one load are in one directory".to_owned())
+            Err("jobs of one load are in one directory".into())
         } else {
             Ok(text.to_owned())
         }
@@ -302,7 +304,7 @@ fn mix(reader: &mut Reader<'_>) -> u32 {
     }
 }
 
-fn percent(text: &str) -> Result<u32, String> {
+fn percent(text: &str) -> Result<u32, BadValue> {
     let percent = number(text).ok().and_then(|percent| u32::try_from(percent).ok());
     percent.filter(|percent| *percent <= 100).ok_or_else(|| "is a percentage from 0 to 100".into())
 }
@@ -328,7 +330,7 @@ fn is_advised(reader: &mut Reader<'_>) -> bool {
     let is_advised = reader.value("fadvise_hint", |text, _| match text {
         "1" => Ok(true),
         "0" | "none" => Ok(false),
-        _ => Err("rdsk gives the kernel the order that a job has, or none: 1 or 0".to_owned()),
+        _ => Err("rdsk gives the kernel the order that a job has, or none: 1 or 0".into()),
     });
     is_advised.unwrap_or(true)
 }
@@ -337,7 +339,7 @@ fn is_dsync(reader: &mut Reader<'_>) -> bool {
     let is_dsync = reader.value("sync", |text, _| match text {
         "0" | "none" => Ok(false),
         "dsync" | "1" | "sync" => Ok(true),
-        _ => Err("is none, sync or dsync".to_owned()),
+        _ => Err("is none, sync or dsync".into()),
     });
     is_dsync.unwrap_or(false)
 }

@@ -1,7 +1,7 @@
 //! Which part of the one target each job uses. Files that fio would make beside each other become parts of one file here; files and
 //! devices that are there already cannot.
 
-use super::error::Refusal;
+use super::error::{BadValue, Refusal};
 use super::ini::Place;
 use super::job::{Extent, Job};
 use super::values::Amount;
@@ -185,8 +185,8 @@ impl Layout {
     }
 }
 
-fn refuse(job: &Job, why: impl Into<String>) -> Refusal {
-    let why = why.into();
+fn refuse(job: &Job, why: impl Into<BadValue>) -> Refusal {
+    let why = why.into().into_words();
     if let Some((_, setting)) = &job.files.named {
         return setting.refuse(why);
     }
@@ -219,13 +219,13 @@ struct Span {
     max_bytes: Option<u64>,
 }
 
-fn span(job: &Job, clone: u32, whole_bytes: Option<u64>) -> Result<Span, String> {
+fn span(job: &Job, clone: u32, whole_bytes: Option<u64>) -> Result<Span, BadValue> {
     let Extent { size, file_bytes, io_size, offset, offset_increment, ops, loops, is_time_based } =
         &job.extent;
     let unit_bytes = job.requests.min_block_bytes().max(1);
-    let whole = || whole_bytes.ok_or_else(|| "percentages need a target that is there already".to_owned());
+    let whole = || whole_bytes.ok_or("percentages need a target that is there already");
     let begin_of = |amount: &Amount| match amount {
-        Amount::Bytes(bytes) => Ok::<u64, String>(*bytes),
+        Amount::Bytes(bytes) => Ok::<u64, BadValue>(*bytes),
         Amount::Percent(percent) => Ok(part_of(whole()?, *percent).next_multiple_of(unit_bytes)),
     };
     let increment_bytes = begin_of(offset_increment)?.checked_mul(u64::from(clone)).ok_or("is too large")?;

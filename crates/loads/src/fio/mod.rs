@@ -128,7 +128,12 @@ impl JobFile {
                 let place = remarks.first().map(|remarks| remarks.place.clone()).unwrap_or_default();
                 let (file, line) = place.rsplit_once(':').unwrap_or((&place, ""));
                 let (file, line) = (file.to_owned(), line.parse().unwrap_or(0));
-                return Err(FioError::Refused(vec![Refusal { file, line, option: "ramp_time".into(), why }]));
+                return Err(FioError::Refused(vec![Refusal {
+                    file,
+                    line,
+                    option: "ramp_time".into(),
+                    why: why.to_string(),
+                }]));
             }
         }
         if layout.has_parts() {

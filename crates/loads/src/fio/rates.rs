@@ -1,5 +1,6 @@
 //! The rates of a job of fio: requests per second of each kind, whether they are given in bytes or in requests.
 
+use super::error::BadValue;
 use super::reader::Reader;
 use super::values::{by_direction, bytes, number};
 use rdsk_model::{Arrivals, Rate, Requests};
@@ -11,7 +12,7 @@ pub(super) fn rates(reader: &mut Reader<'_>, sides: [Option<&Requests>; 3]) -> [
     let arrivals = reader.value("rate_process", |text, _| match text {
         "linear" => Ok(Arrivals::Constant),
         "poisson" => Ok(Arrivals::Poisson),
-        _ => Err("is linear or poisson".to_owned()),
+        _ => Err("is linear or poisson".into()),
     });
     let (of_bytes, of_requests) = (of_bytes.unwrap_or_default(), of_requests.unwrap_or_default());
     let names = ["rate", "rate_iops"];
@@ -43,7 +44,7 @@ pub(super) fn rates(reader: &mut Reader<'_>, sides: [Option<&Requests>; 3]) -> [
 }
 
 /// The values of a rate for reads, writes and trims; 0 without one.
-fn of_each(text: &str, value: impl Fn(&str) -> Result<u64, String>) -> Result<[u64; 3], String> {
+fn of_each(text: &str, value: impl Fn(&str) -> Result<u64, BadValue>) -> Result<[u64; 3], BadValue> {
     let mut values = [0; 3];
     for (into, text) in values.iter_mut().zip(by_direction(text)?) {
         *into = text.map_or(Ok(0), &value)?;

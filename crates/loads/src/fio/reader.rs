@@ -1,7 +1,7 @@
 //! The settings of one job by name: the last of each counts, and what is wrong with any of them is kept, so that all of it can be said at
 //! once. It knows no meaning of any option.
 
-use super::error::Refusal;
+use super::error::{BadValue, Refusal};
 use super::ini::{Section, Setting};
 use super::options::{Use, option};
 
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
     pub(super) fn value<T>(
         &mut self,
         name: &str,
-        parse: impl FnOnce(&str, &'a Setting) -> Result<T, String>,
+        parse: impl FnOnce(&str, &'a Setting) -> Result<T, BadValue>,
     ) -> Option<T> {
         let (_, setting) = self.last(&[name])?;
         let Some(text) = setting.value.as_deref().filter(|text| !text.is_empty()) else {
@@ -69,16 +69,16 @@ impl<'a> Reader<'a> {
         self.value(name, |text, _| match text {
             "0" => Ok(false),
             "1" => Ok(true),
-            _ => Err("is 0 or 1".to_owned()),
+            _ => Err("is 0 or 1".into()),
         })
     }
 
-    pub(super) fn refuse(&mut self, setting: &Setting, why: impl Into<String>) {
+    pub(super) fn refuse(&mut self, setting: &Setting, why: impl Into<BadValue>) {
         self.refusals.push(setting.refuse(why));
     }
 
     /// Refuses by a setting, or by the line of the job where that is absent.
-    pub(super) fn refuse_by(&mut self, names: &[&str], why: impl Into<String>) {
+    pub(super) fn refuse_by(&mut self, names: &[&str], why: impl Into<BadValue>) {
         let Section { name, place, .. } = self.section;
         let of_job = || Refusal {
             file: place.file.to_string(),
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
             why: String::new(),
         };
         let refusal = self.last(names).map_or_else(of_job, |(_, setting)| setting.refuse(String::new()));
-        self.refusals.push(Refusal { why: why.into(), ..refusal });
+        self.refusals.push(Refusal { why: why.into().into_words(), ..refusal });
     }
 
     /// Judges the settings that say nothing of the requests themselves.

@@ -1,5 +1,6 @@
 //! What the requests of a job of fio are like: directions, sizes with their shares, and offsets. It knows no files and no lengths.
 
+use super::error::BadValue;
 use super::ini::Setting;
 use super::reader::Reader;
 use super::values::{KbBase, by_direction, bytes, decimal, range};
@@ -94,7 +95,7 @@ struct Directions {
 }
 
 /// The directions of a word.
-fn directions(text: &str, base: KbBase) -> Result<Directions, String> {
+fn directions(text: &str, base: KbBase) -> Result<Directions, BadValue> {
     use Order::{Random, Sequential};
     const IN_ORDER: Order = Sequential(0);
     let (word, steps) = text.split_once(':').map_or((text, None), |(word, steps)| (word, Some(steps.trim())));
@@ -116,7 +117,7 @@ fn directions(text: &str, base: KbBase) -> Result<Directions, String> {
         (_, None) | (Random, Some("1")) => Ok(Directions { reads, writes, trims, order }),
         (Sequential(_), Some(steps)) => {
             let skipped = bytes(steps.strip_prefix('-').unwrap_or(steps), base)?;
-            let skip_bytes = i64::try_from(skipped).map_err(|_| "leaves too much out".to_owned())?;
+            let skip_bytes = i64::try_from(skipped).map_err(|_| "leaves too much out")?;
             let sign = if steps.starts_with('-') { -1 } else { 1 };
             Ok(Directions { reads, writes, trims, order: Sequential(sign * skip_bytes) })
         }
@@ -128,7 +129,7 @@ fn directions(text: &str, base: KbBase) -> Result<Directions, String> {
 fn blocks(reader: &mut Reader<'_>) -> [Vec<BlockShare>; 3] {
     type Sides = [Option<Vec<BlockShare>>; 3];
     let of_each =
-        |text: &str, share: &dyn Fn(&str) -> Result<Vec<BlockShare>, String>| -> Result<Sides, String> {
+        |text: &str, share: &dyn Fn(&str) -> Result<Vec<BlockShare>, BadValue>| -> Result<Sides, BadValue> {
             let [reads, writes, trims] = by_direction(text)?;
             Ok([reads.map(share).transpose()?, writes.map(share).transpose()?, trims.map(share).transpose()?])
         };
@@ -170,18 +171,18 @@ fn range_shares(min_bytes: u64, max_bytes: u64) -> Vec<BlockShare> {
 }
 
 /// The sizes of `4k/60:64k/40`; those without a share divide what is left.
-fn split(text: &str, setting: &Setting) -> Result<Vec<BlockShare>, String> {
+fn split(text: &str, setting: &Setting) -> Result<Vec<BlockShare>, BadValue> {
     let parts: Vec<(&str, Option<f64>)> = parts(text)?;
     let shares = shared_out(&parts.iter().map(|(_, share)| *share).collect::<Vec<_>>())?;
     let block = |((size, _), weight): (&(&str, Option<f64>), f64)| {
         Ok(BlockShare { weight, ..BlockShare::fixed(bytes(size, setting.base)?) })
     };
-    let blocks: Result<Vec<BlockShare>, String> = parts.iter().zip(shares).map(block).collect();
+    let blocks: Result<Vec<BlockShare>, BadValue> = parts.iter().zip(shares).map(block).collect();
     Ok(blocks?.into_iter().filter(|share| share.weight > 0.0).collect())
 }
 
 /// The parts between colons, each with what stands behind its slash; 0 there is nothing, as in fio.
-fn parts(text: &str) -> Result<Vec<(&str, Option<f64>)>, String> {
+fn parts(text: &str) -> Result<Vec<(&str, Option<f64>)>, BadValue> {
     let part = |part| {
         let (first, second) = str::split_once(part, '/').unwrap_or((part, ""));
         let share = if second.trim().is_empty() {
@@ -195,7 +196,7 @@ fn parts(text: &str) -> Result<Vec<(&str, Option<f64>)>, String> {
 }
 
 /// Percentages of which those that are absent divide the rest.
-fn shared_out(shares: &[Option<f64>]) -> Result<Vec<f64>, String> {
+fn shared_out(shares: &[Option<f64>]) -> Result<Vec<f64>, BadValue> {
     let sum: f64 = shares.iter().flatten().sum();
     let absent = shares.iter().filter(|share| share.is_none()).count();
     if shares.is_empty()
@@ -227,12 +228,12 @@ fn random_rule(reader: &mut Reader<'_>, is_of_one_size: bool) -> OffsetRule {
 }
 
 /// A distribution; `None` for fio's ordinary one.
-fn distribution(text: &str) -> Result<Option<OffsetRule>, String> {
+fn distribution(text: &str) -> Result<Option<OffsetRule>, BadValue> {
     let (word, rest) = text.split_once(':').unwrap_or((text, ""));
     let number = |default: f64| match rest.split(':').collect::<Vec<_>>().as_slice() {
         [""] => Ok(default),
         [number] => decimal(number),
-        _ => Err("a centre that is not fio's own is not known here".to_owned()),
+        _ => Err("a centre that is not fio's own is not known here".into()),
     };
     Ok(Some(match word.trim() {
         "random" => return Ok(None),
@@ -246,7 +247,7 @@ fn distribution(text: &str) -> Result<Option<OffsetRule>, String> {
     }))
 }
 
-fn zones(text: &str) -> Result<OffsetRule, String> {
+fn zones(text: &str) -> Result<OffsetRule, BadValue> {
     if text.contains(',') {
         return Err("reads and writes have the same zones here".into());
     }

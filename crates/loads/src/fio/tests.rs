@@ -5,7 +5,7 @@ use rdsk_model::{Arrivals, BlockShare, Flush, FlushCall, IoPath, OffsetRule, Rat
 fn parse(text: &str) -> Result<JobFile, FioError> {
     let around = Surroundings {
         variable: &|_| None,
-        read: &|_| Err("there is no such file".into()),
+        read: &|_| Err(std::io::Error::other("there is no such file")),
         page_bytes: 4096,
         memory_mib: 1024,
         processors: 2,

@@ -2,6 +2,7 @@
 //! values for reads and writes apart. What fio's documentation and its program read differently is refused.
 
 use super::arithmetic;
+use super::error::BadValue;
 
 /// How `k` and `KiB` are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub(super) enum TimeUnit {
 ///
 /// # Errors
 /// What is wrong with it, in words; likewise below.
-pub(super) fn amount(text: &str, base: KbBase) -> Result<Amount, String> {
+pub(super) fn amount(text: &str, base: KbBase) -> Result<Amount, BadValue> {
     let text = text.trim();
     if text.starts_with('(') {
         return arithmetic::evaluate(text, &|suffix| bytes_of(suffix, base)).map(Amount::Bytes);
@@ -42,76 +43,76 @@ pub(super) fn amount(text: &str, base: KbBase) -> Result<Amount, String> {
         return if number <= 100 {
             Ok(Amount::Percent(number))
         } else {
-            Err(format!("{text} is more than the whole"))
+            Err(format!("{text} is more than the whole").into())
         };
     }
     let unit = bytes_of(suffix, base)?;
-    number.checked_mul(unit).map(Amount::Bytes).ok_or_else(|| format!("{text} is too large"))
+    number.checked_mul(unit).map(Amount::Bytes).ok_or_else(|| format!("{text} is too large").into())
 }
 
 /// A size that is no percentage.
-pub(super) fn bytes(text: &str, base: KbBase) -> Result<u64, String> {
+pub(super) fn bytes(text: &str, base: KbBase) -> Result<u64, BadValue> {
     match amount(text, base)? {
         Amount::Bytes(bytes) => Ok(bytes),
-        Amount::Percent(_) => Err(format!("{text} is a percentage, and only a size can stand here")),
+        Amount::Percent(_) => Err(format!("{text} is a percentage, and only a size can stand here").into()),
     }
 }
 
 /// A time in nanoseconds.
-pub(super) fn time_ns(text: &str, unit: TimeUnit) -> Result<u64, String> {
+pub(super) fn time_ns(text: &str, unit: TimeUnit) -> Result<u64, BadValue> {
     let text = text.trim();
     if text.starts_with('(') {
         let micros =
             arithmetic::evaluate(text, &|suffix| ns_of(suffix, TimeUnit::Micros).map(|ns| ns / 1000))?;
-        return micros.checked_mul(1000).ok_or_else(|| format!("{text} is too long"));
+        return micros.checked_mul(1000).ok_or_else(|| format!("{text} is too long").into());
     }
     let (number, suffix) = number_and_suffix(text)?;
-    number.checked_mul(ns_of(suffix, unit)?).ok_or_else(|| format!("{text} is too long"))
+    number.checked_mul(ns_of(suffix, unit)?).ok_or_else(|| format!("{text} is too long").into())
 }
 
 /// A plain number: `16`, `0x10`, `(2 * 8)`.
-pub(super) fn number(text: &str) -> Result<u64, String> {
+pub(super) fn number(text: &str) -> Result<u64, BadValue> {
     let text = text.trim();
     if text.starts_with('(') {
         return arithmetic::evaluate(text, &|suffix| {
-            if suffix.is_empty() { Ok(1) } else { Err(format!("{suffix} is no number")) }
+            if suffix.is_empty() { Ok(1) } else { Err(format!("{suffix} is no number").into()) }
         });
     }
     match number_and_suffix(text)? {
         (number, "") => Ok(number),
-        _ => Err(format!("{text} is no whole number")),
+        _ => Err(format!("{text} is no whole number").into()),
     }
 }
 
 /// A number with a fraction.
-pub(super) fn decimal(text: &str) -> Result<f64, String> {
+pub(super) fn decimal(text: &str) -> Result<f64, BadValue> {
     let parsed = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    parsed.ok_or_else(|| format!("{} is no number", text.trim()))
+    parsed.ok_or_else(|| format!("{} is no number", text.trim()).into())
 }
 
 /// The values for reads, for writes and for trims of `READS`, `READS,WRITES`, `,WRITES` or `,,TRIMS`; one value is that of all, and that of
 /// writes also that of trims.
-pub(super) fn by_direction(text: &str) -> Result<[Option<&str>; 3], String> {
+pub(super) fn by_direction(text: &str) -> Result<[Option<&str>; 3], BadValue> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let some = |part: &&'_ str| !part.is_empty();
     match parts.as_slice() {
         [each] => Ok([Some(each); 3]),
         &[reads, writes] => Ok([reads, writes, writes].map(|part| Some(part).filter(some))),
         &[reads, writes, trims] => Ok([reads, writes, trims].map(|part| Some(part).filter(some))),
-        _ => Err(format!("{text} has more values than reads, writes and trims")),
+        _ => Err(format!("{text} has more values than reads, writes and trims").into()),
     }
 }
 
 /// The ends of `4k-16k` or `4k:16k`, the smaller first.
-pub(super) fn range(text: &str, base: KbBase) -> Result<(u64, u64), String> {
+pub(super) fn range(text: &str, base: KbBase) -> Result<(u64, u64), BadValue> {
     let (first, last) =
         text.split_once(['-', ':']).ok_or_else(|| format!("{text} is no range such as 4k-16k"))?;
     let (first, last) = (bytes(first, base)?, bytes(last, base)?);
     Ok((first.min(last), first.max(last)))
 }
 
-fn number_and_suffix(text: &str) -> Result<(u64, &str), String> {
-    let wrong = || format!("\"{text}\" is no whole number with a unit that fio has");
+fn number_and_suffix(text: &str) -> Result<(u64, &str), BadValue> {
+    let wrong = || BadValue::from(format!("\"{text}\" is no whole number with a unit that fio has"));
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return u64::from_str_radix(digits, 16).map(|number| (number, "")).map_err(|_| wrong());
     }
@@ -120,7 +121,7 @@ fn number_and_suffix(text: &str) -> Result<(u64, &str), String> {
     digits.parse().map(|number| (number, suffix)).map_err(|_| wrong())
 }
 
-fn bytes_of(suffix: &str, base: KbBase) -> Result<u64, String> {
+fn bytes_of(suffix: &str, base: KbBase) -> Result<u64, BadValue> {
     let lower = suffix.to_ascii_lowercase();
     let power = |letter: char| "kmgtp".find(letter).and_then(|at| u32::try_from(at + 1).ok());
     let (si, binary) = match base {
@@ -133,14 +134,15 @@ fn bytes_of(suffix: &str, base: KbBase) -> Result<u64, String> {
         (Some(power), "" | "b", _) => Ok(si.pow(power)),
         (Some(power), "ib", _) => Ok(binary.pow(power)),
         (Some(_), "i", _) => {
-            Err(format!("fio's documentation and its program read {suffix} differently; write {suffix}B"))
+            Err(format!("fio's documentation and its program read {suffix} differently; write {suffix}B")
+                .into())
         }
         _ if lower == "z" => Err("rdsk does not know the zones of a device".into()),
-        _ => Err(format!("{suffix} is no unit of a size")),
+        _ => Err(format!("{suffix} is no unit of a size").into()),
     }
 }
 
-fn ns_of(suffix: &str, unit: TimeUnit) -> Result<u64, String> {
+fn ns_of(suffix: &str, unit: TimeUnit) -> Result<u64, BadValue> {
     const S: u64 = 1_000_000_000;
     Ok(match suffix.to_ascii_lowercase().as_str() {
         "" => unit as u64,
@@ -155,7 +157,7 @@ fn ns_of(suffix: &str, unit: TimeUnit) -> Result<u64, String> {
                 "fio's documentation reads sec as seconds, its program as microseconds; write s".into()
             );
         }
-        _ => return Err(format!("{suffix} is no unit of a time")),
+        _ => return Err(format!("{suffix} is no unit of a time").into()),
     })
 }
 
@@ -186,7 +188,7 @@ mod tests {
         {
             assert!(amount(text, KbBase::K1024).is_err(), "{text}");
         }
-        assert!(amount("1mi", KbBase::K1024).unwrap_err().contains("write miB"));
+        assert!(amount("1mi", KbBase::K1024).unwrap_err().into_words().contains("write miB"));
     }
 
     #[test]
@@ -196,7 +198,7 @@ mod tests {
         assert_eq!(time_ns("5ms", TimeUnit::Seconds), Ok(5_000_000));
         assert_eq!(time_ns("2M", TimeUnit::Seconds), Ok(120_000_000_000));
         assert_eq!(time_ns("(1s + 500)", TimeUnit::Seconds), Ok(1_000_500_000));
-        assert!(time_ns("5sec", TimeUnit::Seconds).unwrap_err().contains("microseconds"));
+        assert!(time_ns("5sec", TimeUnit::Seconds).unwrap_err().into_words().contains("microseconds"));
         assert!(time_ns("5 min", TimeUnit::Seconds).is_err());
         assert_eq!((number("16"), number("0x10"), number("(4*4)")), (Ok(16), Ok(16), Ok(16)));
         assert!(number("16k").is_err() && number("").is_err());

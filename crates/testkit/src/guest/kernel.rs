@@ -1,5 +1,6 @@
 //! Finds the packaged kernel that the guest runs and the modules it needs. It installs nothing.
 
+use anyhow::anyhow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Why there is none, in a few words.
-    pub(crate) fn find(since: Version) -> Result<Self, String> {
+    pub(crate) fn find(since: Version) -> anyhow::Result<Self> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let wanted = variable(KERNEL_VARIABLE);
         let installed = kernels(Path::new("/"));
@@ -48,8 +49,8 @@ impl Kernel {
             None => installed.into_iter().next_back(),
         };
         let own = kernel.ok_or_else(|| match wanted {
-            Some(name) => format!("there is no /{BOOT}/vmlinuz-{name} with /{MODULES}/{name}"),
-            None => format!("there is no /{BOOT}/vmlinuz-* with its /{MODULES} (package linux-image-amd64)"),
+            Some(name) => anyhow!("there is no /{BOOT}/vmlinuz-{name} with /{MODULES}/{name}"),
+            None => anyhow!("there is no /{BOOT}/vmlinuz-* with its /{MODULES} (package linux-image-amd64)"),
         })?;
         if own.is_since(since) {
             return Ok(own);
@@ -58,7 +59,7 @@ impl Kernel {
             variable(ROOT_VARIABLE).and_then(|root| kernels(Path::new(&root)).into_iter().next_back());
         unpacked.filter(|kernel| kernel.is_since(since)).ok_or_else(|| {
             let (major, minor) = since;
-            format!(
+            anyhow!(
                 "the guest's kernel is {}, and {ROOT_VARIABLE} names none since {major}.{minor}",
                 own.release
             )

@@ -14,6 +14,7 @@ mod plain_image;
 mod qemu;
 mod session;
 
+use anyhow::anyhow;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -46,13 +47,13 @@ const BOOTS: usize = 3;
 ///
 /// # Errors
 /// What is missing, in a few words.
-pub(crate) fn probe(since: Version) -> Result<(), String> {
+pub(crate) fn probe(since: Version) -> anyhow::Result<()> {
     for tool in NEEDED.iter().chain(ALWAYS) {
-        find_tool(tool).ok_or_else(|| format!("{tool} is not installed"))?;
+        find_tool(tool).ok_or_else(|| anyhow!("{tool} is not installed"))?;
     }
     // In some distributions only root may read kernel images.
     let kernel = Kernel::find(since)?;
-    File::open(&kernel.image).map(drop).map_err(|error| format!("{}: {error}", kernel.image.display()))
+    File::open(&kernel.image).map(drop).map_err(|error| anyhow!("{}: {error}", kernel.image.display()))
 }
 
 /// The configuration of a guest.
@@ -170,13 +171,13 @@ impl Guest {
     /// If it cannot be started, or does not come up; the message says why, with the last lines of its console.
     pub fn boot(self) -> Booted {
         let attempt = || match self.try_boot() {
-            Ok(up) => up,
+            Ok(up) => up.map_err(|why| format!("{why:#}")),
             Err(error) => panic!("the guest cannot be started: {error}"),
         };
         first_right(BOOTS, attempt)
     }
 
-    fn try_boot(&self) -> io::Result<Result<Booted, String>> {
+    fn try_boot(&self) -> io::Result<anyhow::Result<Booted>> {
         let turn = Turn::Guest.wait()?;
         let kernel = Kernel::find(self.since).map_err(io::Error::other)?;
         let directory = tempfile::Builder::new().prefix("rdsk-guest-").tempdir()?;

@@ -1,6 +1,7 @@
 //! A booted guest: scripts go in and files come back over a virtio port, one scenario after the other. Nothing here waits
 //! without a limit.
 
+use anyhow::anyhow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -78,12 +79,12 @@ impl Booted {
         held: Held,
         start: Instant,
         limit: Duration,
-    ) -> Result<Self, String> {
+    ) -> anyhow::Result<Self> {
         let port = accept(&qemu, listener, start + limit)?;
         let mut guest = Self { qemu, port, held };
         let said = guest.line(start + limit);
         if let Err(why) = said.and_then(|line| is_up(&line, start.elapsed())) {
-            return Err(format!("{why}\n{}", guest.qemu.last_output()));
+            return Err(anyhow!("{why}\n{}", guest.qemu.last_output()));
         }
         Ok(guest)
     }
@@ -109,19 +110,22 @@ impl Booted {
         }
         let mut files = BTreeMap::new();
         loop {
-            let line = self.line(deadline).unwrap_or_else(|why| self.give_up(&scenario.name, &why));
+            let line =
+                self.line(deadline).unwrap_or_else(|why| self.give_up(&scenario.name, &why.to_string()));
             let words: Vec<&str> = line.split_whitespace().collect();
             match words[..] {
                 ["FILE", name, size] => {
                     let size = size.parse().ok().filter(|size| *size <= MAX_FILE_BYTES);
                     let size = size.unwrap_or_else(|| self.give_up(&scenario.name, &line));
                     let content = self.bytes(size, deadline);
-                    let content = content.unwrap_or_else(|why| self.give_up(&scenario.name, &why));
+                    let content =
+                        content.unwrap_or_else(|why| self.give_up(&scenario.name, &why.to_string()));
                     files.insert(name.to_owned(), content);
                 }
                 ["HASH", ..] => {
-                    let answer =
-                        self.hash(&words[1..]).unwrap_or_else(|why| self.give_up(&scenario.name, &why));
+                    let answer = self
+                        .hash(&words[1..])
+                        .unwrap_or_else(|why| self.give_up(&scenario.name, &why.to_string()));
                     if let Err(error) = self.port.write_all(answer.as_bytes()) {
                         self.give_up(&scenario.name, &error.to_string());
                     }
@@ -141,14 +145,14 @@ impl Booted {
     }
 
     /// One hash over the content of these disks, as a line.
-    fn hash(&self, names: &[&str]) -> Result<String, String> {
+    fn hash(&self, names: &[&str]) -> anyhow::Result<String> {
         let mut hasher = DefaultHasher::new();
         let mut buffer = vec![0; 1 << 20];
         for name in names {
-            let image = self.held.images.get(*name).ok_or_else(|| format!("there is no disk {name}"))?;
-            let mut file = File::open(image).map_err(|error| format!("{}: {error}", image.display()))?;
+            let image = self.held.images.get(*name).ok_or_else(|| anyhow!("there is no disk {name}"))?;
+            let mut file = File::open(image).map_err(|error| anyhow!("{}: {error}", image.display()))?;
             loop {
-                match file.read(&mut buffer).map_err(|error| format!("{}: {error}", image.display()))? {
+                match file.read(&mut buffer).map_err(|error| anyhow!("{}: {error}", image.display()))? {
                     0 => break,
                     read => hasher.write(&buffer[..read]),
                 }
@@ -157,7 +161,7 @@ impl Booted {
         Ok(format!("{:016x}\n", hasher.finish()))
     }
 
-    fn line(&mut self, deadline: Instant) -> Result<String, String> {
+    fn line(&mut self, deadline: Instant) -> anyhow::Result<String> {
         let mut line = Vec::new();
         loop {
             match self.bytes(1, deadline)?[0] {
@@ -167,22 +171,22 @@ impl Booted {
         }
     }
 
-    fn bytes(&mut self, count: usize, deadline: Instant) -> Result<Vec<u8>, String> {
+    fn bytes(&mut self, count: usize, deadline: Instant) -> anyhow::Result<Vec<u8>> {
         let mut content = vec![0; count];
         let mut filled = 0;
         while filled < count {
             match self.port.read(&mut content[filled..]) {
-                Ok(0) => return Err("the guest ended".into()),
+                Ok(0) => return Err(anyhow!("the guest ended")),
                 Ok(read) => filled += read,
                 Err(error) if is_nothing_yet(&error) => {
                     if let Some(fatal) = self.qemu.fatal_line() {
-                        return Err(fatal);
+                        return Err(anyhow!(fatal));
                     }
                     if Instant::now() > deadline {
-                        return Err("the guest does not answer".into());
+                        return Err(anyhow!("the guest does not answer"));
                     }
                 }
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(content)
@@ -193,7 +197,7 @@ impl Booted {
     }
 }
 
-fn accept(qemu: &Qemu, listener: &UnixListener, deadline: Instant) -> Result<UnixStream, String> {
+fn accept(qemu: &Qemu, listener: &UnixListener, deadline: Instant) -> anyhow::Result<UnixStream> {
     listener.set_nonblocking(true).expect("a listener can be asked not to wait");
     loop {
         match listener.accept() {
@@ -205,23 +209,23 @@ fn accept(qemu: &Qemu, listener: &UnixListener, deadline: Instant) -> Result<Uni
                 return Ok(port);
             }
             Err(error) if is_nothing_yet(&error) => {}
-            Err(error) => return Err(format!("QEMU's port: {error}")),
+            Err(error) => return Err(anyhow!("QEMU's port: {error}")),
         }
         let ended = qemu.ended();
         if ended.is_some() || Instant::now() >= deadline {
-            return Err(format!("QEMU: {ended:?}\n{}", qemu.last_output()));
+            return Err(anyhow!("QEMU: {ended:?}\n{}", qemu.last_output()));
         }
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 /// Whether a guest whose first line is this one can be used: `UP` and how long its kernel has run, which began later than QEMU.
-fn is_up(line: &str, since_start: Duration) -> Result<(), String> {
+fn is_up(line: &str, since_start: Duration) -> anyhow::Result<()> {
     let uptime_s = line.strip_prefix("UP ").and_then(|uptime| uptime.parse::<f64>().ok());
-    let uptime_s = uptime_s.ok_or_else(|| format!("the guest said {line:?}"))?;
+    let uptime_s = uptime_s.ok_or_else(|| anyhow!("the guest said {line:?}"))?;
     let real_s = since_start.as_secs_f64();
     if uptime_s > real_s * MAX_HASTE {
-        return Err(format!("its clock runs ahead: {uptime_s:.1} s in {real_s:.1} s"));
+        return Err(anyhow!("its clock runs ahead: {uptime_s:.1} s in {real_s:.1} s"));
     }
     Ok(())
 }
@@ -246,10 +250,12 @@ mod tests {
 
     #[test]
     fn a_guest_is_up_if_its_clock_is_not_ahead() {
-        let of = |line: &str, real_s| is_up(line, Duration::from_secs(real_s));
-        assert_eq!((of("UP 4.87", 6), of("UP 6.60", 6)), (Ok(()), Ok(())));
-        assert_eq!(of("UP 846.50", 135), Err("its clock runs ahead: 846.5 s in 135.0 s".into()));
-        assert_eq!(of("UP", 6), Err("the guest said \"UP\"".into()));
-        assert_eq!(of("FILE x 3", 6), Err("the guest said \"FILE x 3\"".into()));
+        let why = |line: &str, real_s| {
+            is_up(line, Duration::from_secs(real_s)).map_or_else(|why| why.to_string(), |()| String::new())
+        };
+        assert_eq!((why("UP 4.87", 6), why("UP 6.60", 6)), (String::new(), String::new()));
+        assert_eq!(why("UP 846.50", 135), "its clock runs ahead: 846.5 s in 135.0 s");
+        assert_eq!(why("UP", 6), "the guest said \"UP\"");
+        assert_eq!(why("FILE x 3", 6), "the guest said \"FILE x 3\"");
     }
 }
