@@ -18,7 +18,7 @@ use crate::stack::Stack;
 use crate::sysfs::version_at;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 use crate::watched::{Watched, watched_devices};
-use rdsk_model::{Clock, DiskStat, EvidenceSource, ProcessIo, Target};
+use rdsk_model::{Clock, DiskStat, EvidenceSource, IoControl, Limit, ProcessIo, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,11 +47,20 @@ pub struct KernelObserver {
     block_layer: Result<BlockLayer, BpfError>,
     has_series: bool,
     visit: Option<Begun>,
+    /// What held back other processes during the visit.
+    held_back: HeldBack,
     last_look: LastLook,
     source: EvidenceSource,
     problems: Vec<String>,
     sampling_ns: u64,
     observed_ios: u64,
+}
+
+/// What control groups did to the I/O of processes.
+#[derive(Default)]
+struct HeldBack {
+    limits: Vec<Limit>,
+    controls: Vec<IoControl>,
 }
 
 type Counts = Result<DeviceCounts, CountersError>;
@@ -100,6 +109,7 @@ impl KernelObserver {
             block_layer: Err(BpfError::NotAskedFor),
             has_series: true,
             visit: None,
+            held_back: HeldBack::default(),
             last_look: LastLook::default(),
             source: EvidenceSource::None,
             problems: Vec::new(),
@@ -184,6 +194,22 @@ impl KernelObserver {
         readable.unzip()
     }
 
+    /// Adds what holds back another process, while it runs, to the evidence of this visit: a command may enter a group of its own.
+    pub fn note_limits_of(&mut self, process: &Path) {
+        let carriers: Vec<(u32, String)> = self.loops.iter().filter_map(LoopWatch::carrier).collect();
+        let HeldBack { limits: noted, controls: noted_controls } = &mut self.held_back;
+        for limit in limits(process, &self.sys, &self.targets, &self.stacks, &carriers) {
+            if !noted.contains(&limit) {
+                noted.push(limit);
+            }
+        }
+        for control in controls(process, &self.sys, &self.targets, &self.stacks, &carriers) {
+            if !noted_controls.contains(&control) {
+                noted_controls.push(control);
+            }
+        }
+    }
+
     /// Records a problem once; there are at most as many as devices times kinds of problems.
     fn note(&mut self, problem: String) {
         if !self.problems.contains(&problem) {
@@ -245,9 +271,9 @@ impl KernelObserver {
             (Some(before), Some(after)) => charged_between(&before, &after),
             _ => ProcessIo::default(),
         };
-        let carriers: Vec<(u32, String)> = self.loops.iter().filter_map(LoopWatch::carrier).collect();
-        let limits = limits(&self.thread, &self.sys, &self.targets, &self.stacks, &carriers);
-        let controls = controls(&self.thread, &self.sys, &self.targets, &self.stacks, &carriers);
+        let thread = self.thread.clone();
+        self.note_limits_of(&thread);
+        let HeldBack { limits, controls } = std::mem::take(&mut self.held_back);
         let stacks = self.stacks.clone();
         let processor = processor
             .zip(io.processor.as_ref())
@@ -281,6 +307,7 @@ impl Observer for KernelObserver {
 
     fn begin(&mut self) {
         self.visit = None;
+        self.held_back = HeldBack::default();
         self.loops.iter_mut().for_each(LoopWatch::begin);
         // What takes time comes first: others' I/O meanwhile is not of the interval.
         let prepared = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::prepare);

@@ -22,13 +22,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// For how long the I/O after the command's end is watched, at most, and how often it is looked at.
 const MAX_AFTER: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
+/// How soon after its start the command is looked at for the first time and again, and how rarely in the end.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+const LAST_LOOK: Duration = Duration::from_millis(320);
 /// As shells have it: the command was not found, or cannot be run; a signal ended it (128 and its number).
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
@@ -54,12 +57,12 @@ pub(super) fn watch(
         Err(error) => return Ok(not_started(&options.command, &error)),
     };
     forwarding.to(&child);
-    wait_for_end(&child).map_err(|error| lost(&error))?;
-    let elapsed_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let process = proc.join(child.id().to_string());
+    let ended = wait_and_look(&child, || places.look_at(&process)).map_err(|error| lost(&error))?;
+    let elapsed_ns = u64::try_from((ended - began).as_nanos()).unwrap_or(u64::MAX);
     let at_end = watcher.so_far();
     places.command_ended();
     // It has not been waited for yet, so its numbers are still there.
-    let process = proc.join(child.id().to_string());
     let (calls, charged) = (process_calls(&process).ok(), read_process_io(&process).unwrap_or_default());
     forwarding.end();
     let status = child.wait().map_err(|error| lost(&error))?;
@@ -94,6 +97,25 @@ pub(super) fn watch(
     };
     out::answer(&text);
     Ok(code_of(status))
+}
+
+/// Waits for the end of the command, and looks at it meanwhile, ever more rarely. Gives the time of its end.
+fn wait_and_look(child: &Child, mut look: impl FnMut()) -> io::Result<Instant> {
+    std::thread::scope(|scope| {
+        let looking = std::thread::current();
+        let waiting = scope.spawn(move || {
+            let ended = wait_for_end(child).map(|()| Instant::now());
+            looking.unpark();
+            ended
+        });
+        let mut rest = FIRST_LOOK;
+        while !waiting.is_finished() {
+            look();
+            std::thread::park_timeout(rest);
+            rest = (rest * 2).min(LAST_LOOK);
+        }
+        waiting.join().expect("waiting does not panic")
+    })
 }
 
 fn not_started(words: &[OsString], error: &io::Error) -> u8 {

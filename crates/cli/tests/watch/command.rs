@@ -2,7 +2,7 @@
 
 use crate::common::{SOON, command, error_and_hint, rdsk};
 use rdsk_testkit::attempts::{ensure, first_right};
-use rdsk_testkit::{DirectIo, LoopDevice, Need, Turn, cli, requires, wait_until};
+use rdsk_testkit::{BlkioThrottle, DirectIo, Limits, LoopDevice, Need, Turn, cli, requires, wait_until};
 use serde_json::Value;
 use std::io::Write as _;
 
@@ -270,6 +270,28 @@ fn writes_of_others_where_a_command_only_started_are_not_its_own() {
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     let told: Value = serde_json::from_str(&run.stderr).unwrap();
     assert_eq!(told["flush"]["places"], serde_json::json!([place]), "{told:#}");
+}
+
+/// Found by a user of cgexec: it was the device.
+#[test]
+fn the_limit_of_a_group_that_the_command_enters_is_named() {
+    if !requires(&[Need::Root, Need::Loop, Need::BlkioThrottle, Need::Tool("dd")]) {
+        return;
+    }
+    const RATE: u64 = 4 << 20;
+    let disk = LoopDevice::builder().size(16 << 20).create().unwrap();
+    let limits = Limits { read_bps: Some(RATE), ..Limits::default() };
+    let throttle = BlkioThrottle::new(disk.major_minor(), limits).unwrap();
+    let enter = format!("echo $$ > {}/cgroup.procs", throttle.path().display());
+    let read = format!("dd status=none if={} of=/dev/null bs=1M count=4 iflag=direct", disk.path().display());
+    // The command itself, and a process that it starts.
+    for line in [format!("{enter}; exec {read}"), format!("sh -c '{enter}; {read}'; true")] {
+        let run = rdsk(["watch", disk.name(), "--", "sh", "-c", &line]);
+        assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+        let words = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("The reads: throttled: "), "{words}");
+        assert!(words.contains("is the limit of 4.00 MiB/s that"), "{words}");
+    }
 }
 
 #[test]

@@ -9,11 +9,13 @@ use rdsk_model::{
     Clock as _, CommandFlush, CommandVerdict, CopyRun, CpuTime, EngineKind, IoPath, Op, PageCacheState,
     ProcessCalls, ProcessIo, StableBy, Target, TargetKind, VerdictCode, Workload,
 };
+use rdsk_observe::watch::family;
 use rdsk_observe::{KernelObserver, Observer as _, VisitEvidence};
 use rdsk_targets::{Roots, Witness};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -40,6 +42,8 @@ pub struct CommandPlaces {
     observer: KernelObserver,
     /// Places with a lower index are named by the command line, the others are a guess.
     named: u32,
+    /// The control groups in which processes of the command were, as procfs has them.
+    groups: HashSet<String>,
 }
 
 /// What the kernel says of a command that has ended.
@@ -91,7 +95,17 @@ impl CommandPlaces {
         let observer = KernelObserver::new(&targets, &roots.sys, &roots.proc, Arc::new(MonotonicClock));
         let mut observer = observer.without_series();
         observer.begin();
-        Self { witnesses, observer, named: u32::try_from(named).unwrap_or(u32::MAX) }
+        Self { witnesses, observer, named: u32::try_from(named).unwrap_or(u32::MAX), groups: HashSet::new() }
+    }
+
+    /// Notes what holds back the command with this directory in procfs, or what it started: it may have entered a control group.
+    pub fn look_at(&mut self, process: &Path) {
+        for member in family(process) {
+            let Ok(groups) = std::fs::read_to_string(member.join("cgroup")) else { continue };
+            if self.groups.insert(groups) {
+                self.observer.note_limits_of(&member);
+            }
+        }
     }
 
     /// The command has ended.

@@ -6,7 +6,7 @@ mod command;
 mod devices;
 mod saved;
 
-pub use command::{dirty_bytes, process_calls};
+pub use command::{dirty_bytes, family, process_calls};
 pub use devices::{devices_of, flush_places, natural};
 pub use saved::saved_interval;
 
