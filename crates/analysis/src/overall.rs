@@ -57,19 +57,19 @@ pub struct Overall {
 
 /// Puts ratios together, in any order.
 pub fn overall(ratios: &[TestRatio]) -> Overall {
-    let clear = || ratios.iter().enumerate().filter(|(_, one)| one.is_clear);
+    let clear = || ratios.iter().enumerate().filter(|(_, test)| test.is_clear);
     let biggest = clear().max_by(|(_, left), (_, right)| distance(left).total_cmp(&distance(right)));
     Overall {
         tests: ratios.len(),
-        faster: clear().filter(|(_, one)| one.ratio > 1.0).count(),
-        slower: clear().filter(|(_, one)| one.ratio < 1.0).count(),
+        faster: clear().filter(|(_, test)| test.ratio > 1.0).count(),
+        slower: clear().filter(|(_, test)| test.ratio < 1.0).count(),
         average: average(ratios),
         biggest: biggest.map(|(position, _)| position),
     }
 }
 
-fn distance(one: &TestRatio) -> f64 {
-    one.ratio.ln().abs()
+fn distance(test: &TestRatio) -> f64 {
+    test.ratio.ln().abs()
 }
 
 /// The geometric mean of the ratios that have both ends, and the geometric means of their lower and of their upper ends as its ends.
@@ -80,16 +80,16 @@ fn distance(one: &TestRatio) -> f64 {
 /// Worked example: 1.10 (1.00–1.21) and 1.21 (1.10–1.331) give √(1.10 · 1.21) = 1.154, from √(1.00 · 1.10) = 1.049 to
 /// √(1.21 · 1.331) = 1.269.
 pub fn average(ratios: &[TestRatio]) -> Option<Average> {
-    let is_whole = |one: &&TestRatio| one.interval.0 > 0.0 && one.interval.1.is_finite();
+    let is_whole = |test: &&TestRatio| test.interval.0 > 0.0 && test.interval.1.is_finite();
     let whole: Vec<&TestRatio> = ratios.iter().filter(is_whole).collect();
     let mean = |value: fn(&TestRatio) -> f64| {
-        let logs: Vec<f64> = whole.iter().map(|one| value(one).ln()).collect();
+        let logs: Vec<f64> = whole.iter().map(|test| value(test).ln()).collect();
         rdsk_stats::mean(&logs).map(f64::exp)
     };
     Some(Average {
-        ratio: mean(|one| one.ratio)?,
-        low: mean(|one| one.interval.0)?,
-        high: mean(|one| one.interval.1)?,
+        ratio: mean(|test| test.ratio)?,
+        low: mean(|test| test.interval.0)?,
+        high: mean(|test| test.interval.1)?,
     })
 }
 

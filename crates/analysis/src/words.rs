@@ -89,7 +89,7 @@ pub fn figure(value: f64) -> String {
 pub fn list(names: &[String]) -> String {
     match names {
         [] => String::new(),
-        [one] => one.clone(),
+        [name] => name.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }

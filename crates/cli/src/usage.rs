@@ -93,12 +93,12 @@ fn no_value(flag: &str) -> Problem {
 
 /// A value that its parser refused.
 fn bad_value(error: &clap::Error, flag: &str) -> Problem {
-    let of = |message: &str| match flag.starts_with('-') {
+    let with_flag = |message: &str| match flag.starts_with('-') {
         true => format!("{flag}: {message}"),
         false => message.to_owned(),
     };
     match error.source().and_then(|source| source.downcast_ref::<BadValue>()) {
-        Some(bad) => usage(of(&bad.message), bad.hint.clone()),
+        Some(bad) => usage(with_flag(&bad.message), bad.hint.clone()),
         None => usage(first_line(&error.to_string()), format!("write another value for {flag}")),
     }
 }

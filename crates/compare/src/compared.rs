@@ -66,11 +66,11 @@ impl RunPair<'_> {
             let change = cell.change(Metric::Rate)?;
             Some((cell, change, change.certainty.ok()?))
         });
-        let all: Vec<(&CellChange<'_>, &Change, Certainty)> = with_interval.collect();
+        let changes: Vec<(&CellChange<'_>, &Change, Certainty)> = with_interval.collect();
         let is_of_device =
             |cell: &CellChange<'_>| ![cell.base, cell.other].into_iter().any(metrics::is_of_memory);
-        let of_device: Vec<_> = all.iter().copied().filter(|(cell, ..)| is_of_device(cell)).collect();
-        if of_device.is_empty() { all } else { of_device }
+        let of_device: Vec<_> = changes.iter().copied().filter(|(cell, ..)| is_of_device(cell)).collect();
+        if of_device.is_empty() { changes } else { of_device }
     }
 
     /// What the rates say together. One run each: the mean is that of [`rdsk_analysis::overall::average`]. Several runs of each: it is taken
@@ -86,10 +86,10 @@ impl RunPair<'_> {
                 is_clear: matches!(change.answer(), Answer::Faster | Answer::Slower),
             })
             .collect();
-        let found = overall(&ratios);
+        let overall = overall(&ratios);
         match self.basis {
-            Basis::OneRunEach { .. } => found,
-            Basis::Pairs { .. } => Overall { average: self.average_of_pairs, ..found },
+            Basis::OneRunEach { .. } => overall,
+            Basis::Pairs { .. } => Overall { average: self.average_of_pairs, ..overall },
         }
     }
 

@@ -169,7 +169,7 @@ fn beyond(width: f64, shape: Shape) -> Shape {
             if steps.is_empty() { Shape::NothingSeen } else { Shape::Steps(steps) }
         }
         Shape::Slope(factor) if factor.ln().abs() <= width => Shape::NothingSeen,
-        seen => seen,
+        shape => shape,
     }
 }
 

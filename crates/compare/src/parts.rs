@@ -20,11 +20,11 @@ const KINDS: [&str; 4] = ["reads", "writes", "trims", "flushes"];
 /// are left out: each run chooses its own.
 pub fn with_parts<'a>(records: &[&'a Record]) -> Vec<Cow<'a, Record>> {
     let taken_apart = |id: &str| {
-        let all = || {
+        let cells = || {
             records.iter().flat_map(|record| &record.cells).filter(|cell| cell.id == id && metrics::ran(cell))
         };
-        let first = all().next().map(kinds_asked);
-        all().all(|cell| has_parts(cell) && first.as_ref() == Some(&kinds_asked(cell)))
+        let first = cells().next().map(kinds_asked);
+        cells().all(|cell| has_parts(cell) && first.as_ref() == Some(&kinds_asked(cell)))
     };
     let expanded = |record: &&'a Record| -> Cow<'a, Record> {
         let is_searched =

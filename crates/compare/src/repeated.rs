@@ -73,35 +73,41 @@ fn candidate(
 /// `None` with fewer pairs than an interval needs.
 fn average(base: &[Record], other: &[Record], matched: &Matched<'_>) -> Option<Average> {
     let runs = || base.iter().zip(other);
-    let of_test = |&(one, two): &(&CellRecord, &CellRecord)| -> Option<Vec<[Stepped; 2]>> {
+    let of_test = |&(base_cell, other_cell): &(&CellRecord, &CellRecord)| -> Option<Vec<[Stepped; 2]>> {
         let of_pair = |(base_run, other_run): (&Record, &Record)| {
-            let a = value((&base[0], one), base_run, Metric::Rate).ok()?;
-            let b = value((&other[0], two), other_run, Metric::Rate).ok()?;
+            let a = value((&base[0], base_cell), base_run, Metric::Rate).ok()?;
+            let b = value((&other[0], other_cell), other_run, Metric::Rate).ok()?;
             Some([a, b])
         };
         runs().map(of_pair).collect()
     };
-    let is_of_device = |(one, two): &&(&CellRecord, &CellRecord)| !is_of_memory(one) && !is_of_memory(two);
+    let is_of_device = |(base_cell, other_cell): &&(&CellRecord, &CellRecord)| {
+        !is_of_memory(base_cell) && !is_of_memory(other_cell)
+    };
     let mut tests: Vec<Vec<[Stepped; 2]>> =
         matched.pairs.iter().filter(is_of_device).filter_map(of_test).collect();
     if tests.is_empty() {
         tests = matched.pairs.iter().filter_map(of_test).collect();
     }
     let middle = |place: usize, side: usize| {
-        let of = |figure: fn(&Stepped) -> f64| {
+        let geometric_mean = |figure: fn(&Stepped) -> f64| {
             let logs: Vec<f64> = tests.iter().map(|test| figure(&test[place][side]).ln()).collect();
             mean(&logs).map(f64::exp)
         };
-        Some(Stepped { value: of(|one| one.value)?, least: of(|one| one.least)?, most: of(|one| one.most)? })
+        Some(Stepped {
+            value: geometric_mean(|figure| figure.value)?,
+            least: geometric_mean(|figure| figure.least)?,
+            most: geometric_mean(|figure| figure.most)?,
+        })
     };
     let pair = |(place, (base_run, _)): (usize, (&Record, &Record))| {
         let began = between_s(&base[0], base_run).unwrap_or(place as f64);
         Some((began, middle(place, 1)?, middle(place, 0)?))
     };
     let pairs: Vec<SteppedPair> = runs().enumerate().map(pair).collect::<Option<_>>()?;
-    let found = paired_ratio_of_steps(&pairs)?;
-    let (low, high) = found.interval?;
-    Some(Average { ratio: found.ratio, low, high })
+    let paired = paired_ratio_of_steps(&pairs)?;
+    let (low, high) = paired.interval?;
+    Some(Average { ratio: paired.ratio, low, high })
 }
 
 /// The figure of the cell of a run that is the same as a cell of another one.

@@ -27,7 +27,7 @@ impl Mark {
     const WORDS: [&'static str; 4] = ["from the report", "from a data sheet", "typical", "fitted to"];
 
     /// The mark of a comment, and the rest of it.
-    fn of(comment: &str) -> Option<(Mark, &str)> {
+    fn parse_prefix(comment: &str) -> Option<(Mark, &str)> {
         let (word, rest) = Self::WORDS.iter().find_map(|word| Some((*word, comment.strip_prefix(word)?)))?;
         let mark = match word {
             "from the report" => Mark::Report,
@@ -228,22 +228,22 @@ fn headers(from: &str, to: &str) -> String {
 
 /// Where a figure that the systems before do not have belongs: behind those of its table, before the tables inside it, or
 /// behind what shares most of its path.
-fn place_of(all: &[Figure], new: &Figure) -> usize {
+fn place_of(figures: &[Figure], new: &Figure) -> usize {
     let table = new.table();
-    if let Some(last) = all.iter().rposition(|earlier| earlier.table() == table) {
+    if let Some(last) = figures.iter().rposition(|earlier| earlier.table() == table) {
         return last + 1;
     }
     let is_inside =
         |earlier: &Figure| earlier.key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
-    if let Some(first) = all.iter().position(is_inside) {
+    if let Some(first) = figures.iter().position(is_inside) {
         return first;
     }
     let steps = |key: &str| key.split(['.', '[', ']']).map(str::to_owned).collect::<Vec<_>>();
     let shared = |earlier: &Figure| {
         steps(&earlier.key).iter().zip(&steps(&new.key)).take_while(|(left, right)| left == right).count()
     };
-    let most = all.iter().map(shared).max().unwrap_or(0);
-    all.iter().rposition(|earlier| shared(earlier) == most).map_or(0, |last| last + 1)
+    let most = figures.iter().map(shared).max().unwrap_or(0);
+    figures.iter().rposition(|earlier| shared(earlier) == most).map_or(0, |last| last + 1)
 }
 
 /// The figures that one text sets.
@@ -259,7 +259,8 @@ fn figures_of(name: &str, text: &str) -> Result<Vec<Figure>, ParamError> {
         let line = lines.get(line_at(text, span.start) - 1).copied().unwrap_or_default();
         // No value of a system holds a `#`.
         let comment = line.split_once('#').map_or("", |(_, comment)| comment.trim());
-        let (mark, note) = Mark::of(comment).map_or((None, comment), |(mark, note)| (Some(mark), note));
+        let (mark, note) =
+            Mark::parse_prefix(comment).map_or((None, comment), |(mark, note)| (Some(mark), note));
         Figure { key, value, system: name.to_owned(), mark, note: note.to_owned() }
     };
     Ok(values.into_iter().map(figure).collect())
@@ -313,18 +314,22 @@ mod tests {
         assert_eq!(unmarked.len(), 1);
         assert_eq!((unmarked[0].key.as_str(), unmarked[0].note.as_str()), ("host.cost.byte_ns", "a guess"));
         assert_eq!((unmarked[0].system.as_str(), unmarked[0].value.as_str()), ("mine", "1"));
-        assert!(Mark::of("fitted to the direct writes").is_none(), "a fit names its cells");
+        assert!(Mark::parse_prefix("fitted to the direct writes").is_none(), "a fit names its cells");
     }
 
     #[test]
     fn a_mark_is_read_with_its_cells_and_its_note() {
-        let (mark, note) = Mark::of("fitted to \"read, raw\" and \"x: y\": half a turn").expect("marked");
+        let (mark, note) =
+            Mark::parse_prefix("fitted to \"read, raw\" and \"x: y\": half a turn").expect("marked");
         assert_eq!(mark, Mark::Fitted { cells: vec!["read, raw".into(), "x: y".into()] });
         assert_eq!(
             (note, mark.to_string().as_str()),
             ("half a turn", "fitted to \"read, raw\" and \"x: y\"")
         );
-        assert_eq!(Mark::of("from the report, reason 3: 4 KB"), Some((Mark::Report, "reason 3: 4 KB")));
+        assert_eq!(
+            Mark::parse_prefix("from the report, reason 3: 4 KB"),
+            Some((Mark::Report, "reason 3: 4 KB"))
+        );
     }
 
     /// The page of a system is a text to start from, whichever others it extends.

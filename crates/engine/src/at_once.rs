@@ -29,8 +29,8 @@ pub(crate) fn at_once<T: Send, R: Send>(items: Vec<T>, act: impl Fn(T) -> R + Sy
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ fn scattered(parts: u64) -> impl Iterator<Item = (u64, u64)> {
         .map(move |part| (part, parts))
 }
 
-/// The first number of one of the parts of `all`, and the first behind it. A part holds at least one.
+/// The first number of one of the parts of `whole`, and the first behind it. A part holds at least one.
 fn part_of(whole: u64, (part, parts): (u64, u64)) -> (u64, u64) {
     let begin =
         |part| u64::try_from(u128::from(whole) * u128::from(part) / u128::from(parts)).unwrap_or(whole);

@@ -196,7 +196,7 @@ pub(crate) fn why_chosen(
     Trials { best, is_disturbed }: &Trials,
 ) -> String {
     let because = match &best[..] {
-        [one] if is_slow(one) && !is_disturbed => {
+        [trial] if is_slow(trial) && !is_disturbed => {
             " and is so slow that the cost of issuing does not matter".to_owned()
         }
         [_] => ", and no other engine issued anything in a short trial".to_owned(),

@@ -150,7 +150,7 @@ impl<'a> ThreadPool<'a> {
                 state = self.give_up(request);
                 continue;
             }
-            let block = &mut own.of(op)[..len];
+            let block = &mut own.buffer_for(op)[..len];
             if write && moves {
                 stamper.stamp(block, offset);
             }
@@ -208,7 +208,7 @@ struct OwnBuffers<'a> {
 }
 
 impl OwnBuffers<'_> {
-    fn of(&mut self, op: Op) -> &mut [u8] {
+    fn buffer_for(&mut self, op: Op) -> &mut [u8] {
         match (op, &mut self.for_reads) {
             (Op::Read, Some(for_reads)) => for_reads,
             _ => self.other,

@@ -43,7 +43,7 @@ pub(crate) fn question(experiment: Experiment) -> &'static dyn Question {
 struct Unplanned;
 
 impl Question for Unplanned {
-    fn cells(&self, _context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+    fn cells(&self, _context: &PlanContext<'_>, _contexts: &[PlanContext<'_>]) -> Vec<Cell> {
         Vec::new()
     }
 }

@@ -21,9 +21,9 @@ pub(crate) enum Targets {
 
 /// An experiment. It plans and issues nothing; all methods are pure.
 ///
-/// `all` is never empty and holds every target of the run, with the same options, scope and budget.
+/// `contexts` is never empty and holds every target of the run, with the same options, scope and budget.
 pub(crate) trait Question: Sync {
-    /// The cells for one target, which is one of `all`; for the first one only if the targets are measured together.
+    /// The cells for one target, which is one of `contexts`; for the first one only if the targets are measured together.
     /// Their ids start with the experiment's name.
     fn cells(&self, context: &PlanContext<'_>, contexts: &[PlanContext<'_>]) -> Vec<Cell>;
 
@@ -33,18 +33,18 @@ pub(crate) trait Question: Sync {
     }
 
     /// Rounds over the cells when nothing else is measured; several experiments together take [`ROUNDS`].
-    fn rounds(&self, _all: &[PlanContext<'_>]) -> u32 {
+    fn rounds(&self, _contexts: &[PlanContext<'_>]) -> u32 {
         ROUNDS
     }
 
     /// What was left out or shortened to fit the budget, in words.
-    fn notes(&self, _all: &[PlanContext<'_>]) -> Vec<String> {
+    fn notes(&self, _contexts: &[PlanContext<'_>]) -> Vec<String> {
         Vec::new()
     }
 
     /// Time in which the streams of all cells and rounds start one after the other; it measures nothing and is not shared
     /// out.
-    fn ramps_ns(&self, _all: &[PlanContext<'_>]) -> u64 {
+    fn ramps_ns(&self, _contexts: &[PlanContext<'_>]) -> u64 {
         0
     }
 

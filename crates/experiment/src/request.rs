@@ -53,7 +53,7 @@ pub enum LoadRuns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankPlace {
     /// All hosts; where there is a single one, its ranks.
-    pub all: AtOnce,
+    pub peers: AtOnce,
     /// Which of them this rank belongs to, from 0.
     pub index: u32,
     /// Bytes from the offset on that are this rank's, of what it did not make itself; `None` where all is every rank's.

@@ -168,14 +168,14 @@ pub fn svg(figure: &Figure) -> Option<String> {
     let title = escaped(&figure.title);
     let (legend, legend_height) = legend::of_file(plot, width);
     let top = 40;
-    let all = height + top + legend_height;
+    let total_height = height + top + legend_height;
     let (rules, background) = (rules(Theme::Light), hex(BACKGROUND.0));
     let (elements, below) = (&drawn.elements, height + top);
     Some(format!(
         r##"<?xml version="1.0" encoding="UTF-8"?>
-<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{all}" viewBox="0 0 {width} {all}" font-family="DejaVu Sans, Arial, Helvetica, sans-serif">
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{total_height}" viewBox="0 0 {width} {total_height}" font-family="DejaVu Sans, Arial, Helvetica, sans-serif">
 <title>{title}</title><desc>{desc}</desc><style>{STROKES}{rules}</style>
-<rect width="{width}" height="{all}" fill="{background}"/>
+<rect width="{width}" height="{total_height}" fill="{background}"/>
 <text class="ink" x="16" y="26" font-size="{TITLE}" font-weight="bold">{title}</text>
 <g transform="translate(0 {top})">{elements}</g>
 <g transform="translate(0 {below})">{legend}</g>

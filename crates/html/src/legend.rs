@@ -44,15 +44,15 @@ pub(crate) fn entries(plot: &Plot) -> (Vec<Entry>, f64) {
 /// A piece of a bar, or of a line with what is drawn of its marks.
 fn sample(paint: Paint, series: &[&Series]) -> String {
     let middle = f64::from(HEIGHT) / 2.0;
-    if series.iter().any(|one| matches!(one.shape, Shape::Bar { .. })) {
+    if series.iter().any(|series| matches!(series.shape, Shape::Bar { .. })) {
         return bar(paint, (1.0, 1.0), (LARGE - 2.0, f64::from(HEIGHT) - 2.0));
     }
-    let is_line = |one: &Series| matches!(one.shape, Shape::Line | Shape::Level | Shape::Course);
+    let is_line = |series: &Series| matches!(series.shape, Shape::Line | Shape::Level | Shape::Course);
     let mut key = String::new();
-    if series.iter().any(|one| is_line(one)) {
+    if series.iter().any(|series| is_line(series)) {
         key += &line(paint, 2.0, &format!("M0 {middle}L{LARGE} {middle}"));
     }
-    if series.iter().any(|one| one.has_marks()) {
+    if series.iter().any(|series| series.has_marks()) {
         key += &mark(paint, (LARGE / 2.0, middle), 4.0);
     }
     key

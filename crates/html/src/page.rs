@@ -241,9 +241,9 @@ fn data(plot: &Plot) -> Value {
 }
 
 fn series_data(plot: &Plot, series: &Series, taken: &mut HashSet<(u64, u64)>) -> Value {
-    let points = seen(plot, series, taken);
-    let column = |axis: &Axis, of: &dyn Fn(&Point) -> f64| {
-        points.iter().map(|point| shown(axis, of(point))).collect::<Vec<f64>>()
+    let points = hoverable_points(plot, series, taken);
+    let column = |axis: &Axis, value_of: &dyn Fn(&Point) -> f64| {
+        points.iter().map(|point| shown(axis, value_of(point))).collect::<Vec<f64>>()
     };
     let mut value = json!({
         "name": series.name,
@@ -270,7 +270,7 @@ fn series_data(plot: &Plot, series: &Series, taken: &mut HashSet<(u64, u64)>) ->
 
 /// The values that a pointer can find: all of them, but of dots on one pixel the first, and dots from left to right, as the keys
 /// go through them.
-fn seen<'a>(plot: &Plot, series: &'a Series, taken: &mut HashSet<(u64, u64)>) -> Vec<&'a Point> {
+fn hoverable_points<'a>(plot: &Plot, series: &'a Series, taken: &mut HashSet<(u64, u64)>) -> Vec<&'a Point> {
     if series.shape != Shape::Cloud {
         return series.points.iter().collect();
     }
@@ -281,7 +281,7 @@ fn seen<'a>(plot: &Plot, series: &'a Series, taken: &mut HashSet<(u64, u64)>) ->
     };
     let is_new = |point: &&Point| taken.insert((pixel(point.x, &x, PLOT.0), pixel(point.y, &y, PLOT.1)));
     let mut points: Vec<&Point> = series.points.iter().filter(is_new).collect();
-    points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    points.sort_by(|left, right| left.x.total_cmp(&right.x));
     points
 }
 

@@ -116,16 +116,19 @@ impl Paint {
 
 /// Rules that give each class its colour: the light ones, or the dark ones.
 pub(crate) fn rules(theme: Theme) -> String {
-    let of = |pair: (Rgb, Rgb)| match theme {
+    let colour = |pair: (Rgb, Rgb)| match theme {
         Theme::Light => pair.0,
         Theme::Dark => pair.1,
     };
-    let series = SERIES.iter().enumerate().map(|(index, pair)| (format!("c{index}"), of(*pair)));
-    let others =
-        [("ink".to_owned(), of(INK)), ("grid".to_owned(), of(GRID)), ("ground".to_owned(), of(BACKGROUND))];
+    let series = SERIES.iter().enumerate().map(|(index, pair)| (format!("c{index}"), colour(*pair)));
+    let others = [
+        ("ink".to_owned(), colour(INK)),
+        ("grid".to_owned(), colour(GRID)),
+        ("ground".to_owned(), colour(BACKGROUND)),
+    ];
     let rule = |(class, rgb): (String, Rgb)| format!(".{class}{{color:{}}}", hex(rgb));
     // What is empty covers the lines below it.
-    let empty = format!(".empty{{fill:{}}}", hex(of(BACKGROUND)));
+    let empty = format!(".empty{{fill:{}}}", hex(colour(BACKGROUND)));
     series.chain(others).map(rule).chain([empty]).collect()
 }
 

@@ -106,7 +106,7 @@ impl DiskStat {
                     $($always: each(stringify!($always), self.$always, later.$always)?,)+
                     in_flight: later.in_flight,
                     $($maybe: match (self.$maybe, later.$maybe) {
-                        (Some(one), Some(other)) => Some(each(stringify!($maybe), one, other)?),
+                        (Some(before), Some(after)) => Some(each(stringify!($maybe), before, after)?),
                         _ => None,
                     },)+
                 })

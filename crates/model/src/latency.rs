@@ -127,19 +127,21 @@ impl Latency {
     }
 
     /// The latencies of both; `None` where one of them was recorded without its histogram.
-    pub fn of_both(one: &Self, other: &Self) -> Option<Self> {
-        if one.count == 0 || other.count == 0 {
-            return Some(if one.count == 0 { other.clone() } else { one.clone() });
+    pub fn of_both(left: &Self, right: &Self) -> Option<Self> {
+        if left.count == 0 || right.count == 0 {
+            return Some(if left.count == 0 { right.clone() } else { left.clone() });
         }
         let histogram = |side: &Self| Histogram::from_base64(side.histogram.as_deref()?).ok();
-        let mut sum = histogram(one)?;
-        sum.merge(&histogram(other)?);
+        let mut sum = histogram(left)?;
+        sum.merge(&histogram(right)?);
         let weighted = |side: &Self| Some(side.mean? * side.count as f64);
         // The encoded histogram has no exact end and no exact sum; the Record has them beside it.
         Some(Self {
-            min: one.min.min(other.min),
-            mean: weighted(one).zip(weighted(other)).map(|(a, b)| (a + b) / (one.count + other.count) as f64),
-            max: one.max.max(other.max),
+            min: left.min.min(right.min),
+            mean: weighted(left)
+                .zip(weighted(right))
+                .map(|(a, b)| (a + b) / (left.count + right.count) as f64),
+            max: left.max.max(right.max),
             ..Self::from(&sum)
         })
     }

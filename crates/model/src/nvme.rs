@@ -5,14 +5,14 @@ pub fn is_nvme_path(name: &str, device: &str) -> bool {
     fn halves(name: &str) -> Option<(&str, &str)> {
         name.strip_prefix("nvme")?.split_once('n')
     }
-    let (Some((path, of)), Some((subsystem, namespace))) = (halves(name), halves(device)) else {
+    let (Some((path, path_namespace)), Some((subsystem, namespace))) = (halves(name), halves(device)) else {
         return false;
     };
     let is_controller =
         |(controller_subsystem, number): (&str, &str)| controller_subsystem == subsystem && is_number(number);
     is_number(subsystem)
         && is_number(namespace)
-        && of == namespace
+        && path_namespace == namespace
         && path.split_once('c').is_some_and(is_controller)
 }
 

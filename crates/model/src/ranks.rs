@@ -94,7 +94,7 @@ impl AtOnce {
 
     /// As many others of the same kind.
     #[must_use]
-    pub const fn of(self, count: u32) -> Self {
+    pub const fn with_count(self, count: u32) -> Self {
         match self {
             Self::Hosts(_) => Self::Hosts(count),
             Self::Ranks(_) => Self::Ranks(count),

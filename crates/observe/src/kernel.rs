@@ -228,18 +228,18 @@ impl KernelObserver {
     fn evidence(
         &mut self,
         begun: Begun,
-        seen: AllSeries,
+        all_series: AllSeries,
         io: &Moment,
         last: &Samples,
         end_ns: u64,
     ) -> VisitEvidence {
         let Begun { first: Moment { at_ns: begin_ns, samples: first, process, processor }, sampled, .. } =
             begun;
-        let AllSeries { devices: seen, cost_ns } = seen;
+        let AllSeries { devices: device_series, cost_ns } = all_series;
         self.sampling_ns = self.sampling_ns.saturating_add(cost_ns);
         let mut series_of: Vec<Option<DeviceSeries>> = self.devices.iter().map(|_| None).collect();
-        for (index, one) in sampled.into_iter().zip(seen) {
-            series_of[index] = Some(one);
+        for (index, series) in sampled.into_iter().zip(device_series) {
+            series_of[index] = Some(series);
         }
         let interval_ns = io.at_ns.saturating_sub(begin_ns);
         let raw = (0..self.devices.len())
@@ -249,8 +249,8 @@ impl KernelObserver {
             .collect();
         let counts = self.trusted(raw);
         let mut devices = Vec::with_capacity(self.devices.len());
-        for ((device, counts), seen) in self.devices.iter().zip(counts).zip(series_of) {
-            let (series, in_flight_max) = match seen {
+        for ((device, counts), series) in self.devices.iter().zip(counts).zip(series_of) {
+            let (series, in_flight_max) = match series {
                 Some(sampled) => (sampled.series, sampled.in_flight_max),
                 None => (Series::new(self.sample_width_ns), None),
             };

@@ -86,9 +86,9 @@ impl AllSeries {
     /// Goes on to the samples at the end of the visit, taken at `end_ns` when the thread was stopped already, so that each series
     /// ends with its sample and adds up to the same bytes and time; `None` for a device without one.
     pub(crate) fn end_with(&mut self, last: &[Option<DiskStat>], end_ns: u64) {
-        for (seen, last) in self.devices.iter_mut().zip(last) {
+        for (series, last) in self.devices.iter_mut().zip(last) {
             if let Some(last) = last {
-                seen.continue_to(last, end_ns);
+                series.continue_to(last, end_ns);
             }
         }
     }
@@ -133,10 +133,10 @@ fn sample(width_ns: u64, clock: &dyn Clock, orders: &Receiver<Begin>) -> AllSeri
     };
     while !is_over(next_ns) {
         let now_ns = clock.now_ns();
-        for (device, seen) in devices.iter().zip(&mut series) {
+        for (device, device_series) in devices.iter().zip(&mut series) {
             // If a device cannot be read now, a later sample covers the time in between.
             if let Ok(stat) = device.file.read() {
-                seen.continue_to(&stat, now_ns);
+                device_series.continue_to(&stat, now_ns);
             }
         }
         // Deadlines lie on a grid, so that a late sample does not shift those after it.

@@ -84,8 +84,8 @@ impl<'a> Lockstep<'a> {
 /// The least rank that has a reason, with it.
 type Reason = Option<(u32, String)>;
 
-fn least(one: Reason, other: Reason) -> Reason {
-    [one, other].into_iter().flatten().min()
+fn least(left: Reason, right: Reason) -> Reason {
+    [left, right].into_iter().flatten().min()
 }
 
 impl Peers for Lockstep<'_> {
@@ -123,7 +123,7 @@ impl Peers for Lockstep<'_> {
 
     fn turn(&mut self, mine: Option<SharedTurn>, is_well: bool) -> Option<SharedTurn> {
         self.with(|me| {
-            let all_are_well = from_all(me.ranks, is_well, |one, other| one && other)?;
+            let all_are_well = from_all(me.ranks, is_well, |left, right| left && right)?;
             broadcast(me.ranks, mine.filter(|_| all_are_well))
         })?
     }

@@ -63,7 +63,7 @@ impl Merge {
         else {
             return false;
         };
-        if self.record.ranks.iter().any(|known| known.rank == rank.rank) {
+        if self.record.ranks.iter().any(|run| run.rank == rank.rank) {
             return false;
         }
         for pool in &mut self.cells {
@@ -72,8 +72,8 @@ impl Merge {
             }
         }
         self.record.elapsed_ns = self.record.elapsed_ns.max(part.elapsed_ns);
-        let known = self.record.notes.clone();
-        let new = part.notes.iter().filter(|note| !known.contains(note));
+        let notes = self.record.notes.clone();
+        let new = part.notes.iter().filter(|note| !notes.contains(note));
         self.record.notes.extend(new.map(|note| format!("rank {}: {note}", rank.rank)));
         self.record.ranks.push(rank.clone());
         self.add_host(rank, part);
@@ -98,7 +98,7 @@ impl Merge {
     pub fn result(self) -> Record {
         let Self { mut record, size, cells, hosts, .. } = self;
         record.ranks.sort_by_key(|rank| rank.rank);
-        let missing = (0..size).filter(|&rank| !record.ranks.iter().any(|known| known.rank == rank));
+        let missing = (0..size).filter(|&rank| !record.ranks.iter().any(|run| run.rank == rank));
         let missing: Vec<RankRun> =
             missing.map(|rank| RankRun { rank, ranks: size, ..RankRun::default() }).collect();
         record.ranks.extend(missing);

@@ -193,13 +193,13 @@ fn has_waited(cell: &CellRecord) -> bool {
     cell.workload.at_once.is_some() && cell.result.stop == StopReason::NotApplicable
 }
 
-fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    Some(one?.saturating_add(other?))
+fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {
+    Some(left?.saturating_add(right?))
 }
 
 /// The later of two ends: ranks run at the same time.
-fn longer(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    Some(one?.max(other?))
+fn longer(left: Option<u64>, right: Option<u64>) -> Option<u64> {
+    Some(left?.max(right?))
 }
 
 fn add_counters(sums: &mut CellResult, more: &CellResult) {
@@ -215,11 +215,11 @@ fn add_counters(sums: &mut CellResult, more: &CellResult) {
     sums.warmup_bytes = sum(sums.warmup_bytes, more.warmup_bytes);
     sums.warmup_ops = sum(sums.warmup_ops, more.warmup_ops);
     sums.interrupted_calls = sum(sums.interrupted_calls, more.interrupted_calls);
-    sums.in_flight_mean = sums.in_flight_mean.zip(more.in_flight_mean).map(|(one, other)| one + other);
+    sums.in_flight_mean = sums.in_flight_mean.zip(more.in_flight_mean).map(|(left, right)| left + right);
     sums.cpu_ns = sums
         .cpu_ns
         .zip(more.cpu_ns)
-        .map(|(one, other)| CpuTime { user: one.user + other.user, system: one.system + other.system });
+        .map(|(left, right)| CpuTime { user: left.user + right.user, system: left.system + right.system });
     sums.content = [sums.content, more.content].into_iter().flatten().reduce(ReadContent::plus);
     let room = MAX_ERRORS.saturating_sub(sums.errors.len());
     sums.errors.extend(more.errors.iter().take(room).cloned());

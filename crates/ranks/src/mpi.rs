@@ -79,7 +79,7 @@ impl Ranks for Mpi {
     }
 
     fn traffic(&self) -> Traffic {
-        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Traffic { messages: count(&self.messages), bytes: count(&self.bytes) }
     }
 }

@@ -139,13 +139,13 @@ pub fn slow_rank(ranks: &[RankRun], cell: &str) -> Option<SlowRank> {
     };
     let corrected = holm(&compared.iter().map(chance).collect::<Vec<_>>());
     let slow = (0..present.len()).filter(|&rank| corrected[rank] < ALPHA);
-    let rank = slow.min_by(|&one, &other| compared[one].ratio.total_cmp(&compared[other].ratio))?;
-    let found = &compared[rank];
+    let rank = slow.min_by(|&left, &right| compared[left].ratio.total_cmp(&compared[right].ratio))?;
+    let slowest = &compared[rank];
     Some(SlowRank {
         rank: present[rank],
-        ratio: found.ratio,
-        interval: found.interval,
-        pairs: found.pairs,
+        ratio: slowest.ratio,
+        interval: slowest.interval,
+        pairs: slowest.pairs,
         p_value: corrected[rank],
     })
 }
@@ -231,23 +231,31 @@ pub fn summary(record: &Record) -> Option<Summary> {
     hosts.sort_unstable();
     hosts.dedup();
     let ids: Vec<&str> = record.cells.iter().map(|cell| cell.id.as_str()).collect();
-    let all: Vec<VisitShare> = ids.iter().flat_map(|id| shares(ranks, id)).collect();
+    let visit_shares: Vec<VisitShare> = ids.iter().flat_map(|id| shares(ranks, id)).collect();
     let compared = ids.iter().filter(|id| !turns(ranks, id).is_empty()).count();
     let slow = ids.iter().filter_map(|id| Some(((*id).to_owned(), slow_rank(ranks, id)?))).collect();
     let clocks = ranks.iter().filter(|rank| rank.rank > 0).filter_map(clock).collect();
-    Some(Summary { ranks: ranks.len(), hosts: hosts.len(), starts: starts(&all), clocks, slow, compared })
+    Some(Summary {
+        ranks: ranks.len(),
+        hosts: hosts.len(),
+        starts: starts(&visit_shares),
+        clocks,
+        slow,
+        compared,
+    })
 }
 
-fn starts(all: &[VisitShare]) -> Option<Starts> {
-    let mut spreads: Vec<u64> = all.iter().map(|share| share.starts_ns.1 - share.starts_ns.0).collect();
+fn starts(visit_shares: &[VisitShare]) -> Option<Starts> {
+    let mut spreads: Vec<u64> =
+        visit_shares.iter().map(|share| share.starts_ns.1 - share.starts_ns.0).collect();
     spreads.sort_unstable();
     Some(Starts {
-        turns: all.len(),
+        turns: visit_shares.len(),
         median_ns: *spreads.get(spreads.len() / 2)?,
         most_ns: *spreads.last()?,
-        uncertainty_ns: all.iter().map(|share| share.uncertainty_ns).max()?,
-        ends_most_ns: all.iter().map(|share| share.ends_ns.1 - share.ends_ns.0).max()?,
-        least_share: all.iter().map(VisitShare::share).fold(1.0, f64::min),
+        uncertainty_ns: visit_shares.iter().map(|share| share.uncertainty_ns).max()?,
+        ends_most_ns: visit_shares.iter().map(|share| share.ends_ns.1 - share.ends_ns.0).max()?,
+        least_share: visit_shares.iter().map(VisitShare::share).fold(1.0, f64::min),
     })
 }
 

@@ -59,7 +59,9 @@ impl Ranks for Threads {
     fn receive(&self, from: u32, tag: Tag) -> Result<Vec<u8>, RanksError> {
         let mut post = self.lock();
         loop {
-            let is_mine = |(a, b, of, _): &(u32, u32, Tag, _)| (*a, *b, *of) == (from, self.rank, tag);
+            let is_mine = |(sender, receiver, sent_tag, _): &(u32, u32, Tag, _)| {
+                (*sender, *receiver, *sent_tag) == (from, self.rank, tag)
+            };
             if let Some(place) = post.messages.iter().position(is_mine) {
                 return post.messages.remove(place).map(|(.., bytes)| bytes).ok_or(RanksError::Gone(from));
             }

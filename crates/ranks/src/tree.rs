@@ -70,7 +70,7 @@ pub fn from_all<T: Serialize + DeserializeOwned>(
 /// # Errors
 /// When a rank is gone.
 pub fn all_gather_is_true(ranks: &dyn Ranks, mine: bool) -> Result<bool, RanksError> {
-    let holds = from_all(ranks, mine, |one, other| one && other)?;
+    let holds = from_all(ranks, mine, |left, right| left && right)?;
     broadcast(ranks, holds)
 }
 

@@ -53,7 +53,9 @@ pub fn facts(record: &Record) -> Vec<(String, String)> {
         let options =
             |options: &str| if options.is_empty() { String::new() } else { format!(" ({options})") };
         let filesystem = target.filesystem.as_ref();
-        facts.extend(filesystem.map(|one| ("filesystem", format!("{}{}", one.kind, options(&one.options)))));
+        facts.extend(filesystem.map(|filesystem| {
+            ("filesystem", format!("{}{}", filesystem.kind, options(&filesystem.options)))
+        }));
         facts.extend(target.device.as_ref().map(|device| ("device", header::device_text(device))));
         let stack = header::stack_text(target).filter(|_| target.kind != TargetKind::Sim);
         facts.extend(stack.map(|stack| ("stack", stack)));

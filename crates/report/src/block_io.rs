@@ -150,11 +150,11 @@ fn requests(block_io: &BlockIo<'_>, op: Op) -> Option<String> {
 }
 
 /// ` by fsync(2)`, ` by fsync(2) (75.0 %) and the kernel's threads (25.0 %)`.
-fn submitters(origins: &[(Origin<'_>, Sum)], all: Sum) -> String {
-    if let [(one, _)] = origins {
-        return format!(" by {one}");
+fn submitters(origins: &[(Origin<'_>, Sum)], total: Sum) -> String {
+    if let [(origin, _)] = origins {
+        return format!(" by {origin}");
     }
-    let share = |sum: &Sum| percent(metrics::ratio(sum.bytes, all.bytes.max(1)));
+    let share = |sum: &Sum| percent(metrics::ratio(sum.bytes, total.bytes.max(1)));
     let named: Vec<String> =
         origins.iter().take(NAMED).map(|(origin, sum)| format!("{origin} ({})", share(sum))).collect();
     format!(" by {}", words::list(&named))

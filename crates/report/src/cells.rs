@@ -17,7 +17,7 @@ pub(crate) fn is_into_cache(record: &Record, cell: &CellRecord) -> bool {
 }
 
 /// The cells of one experiment, in the order of the Record.
-pub(crate) fn of(record: &Record, experiment: Experiment) -> impl Iterator<Item = &CellRecord> {
+pub(crate) fn of_experiment(record: &Record, experiment: Experiment) -> impl Iterator<Item = &CellRecord> {
     record.cells.iter().filter(move |cell| cell.experiment == experiment)
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn groups_by<K: PartialEq>(
     experiment: Experiment,
     key: impl Fn(&CellRecord) -> K,
 ) -> Vec<Vec<&CellRecord>> {
-    let groups = by_key(of(record, experiment).map(|cell| (key(cell), cell)));
+    let groups = by_key(of_experiment(record, experiment).map(|cell| (key(cell), cell)));
     groups.into_iter().map(|(_, cells)| cells).collect()
 }
 
@@ -42,14 +42,15 @@ pub(crate) fn groups(record: &Record, experiment: Experiment) -> Vec<Vec<&CellRe
 /// several.
 pub(crate) fn group_title(record: &Record, cell: &CellRecord) -> String {
     let block_bytes = cell.workload.block_bytes;
-    let has_others = of(record, cell.experiment).any(|other| other.workload.block_bytes != block_bytes);
+    let has_others =
+        of_experiment(record, cell.experiment).any(|other| other.workload.block_bytes != block_bytes);
     let size = if has_others { format!(" {}", Bytes(block_bytes)) } else { String::new() };
     format!("{}{size}", cell.workload.op)
 }
 
 /// The block size of an experiment; several stand in the titles of their groups.
 pub(crate) fn only_block(record: &Record, experiment: Experiment) -> Option<Bytes> {
-    let blocks = distinct(of(record, experiment).map(|cell| cell.workload.block_bytes));
+    let blocks = distinct(of_experiment(record, experiment).map(|cell| cell.workload.block_bytes));
     (blocks.len() == 1).then(|| Bytes(blocks[0]))
 }
 
@@ -105,10 +106,10 @@ pub(crate) fn is_plain(cell: &CellRecord) -> bool {
 /// The word for a cell whose threads waited for their CPU quota, or for processors that others used. A figure that is not the
 /// device's needs none.
 fn processor_word(cell: &CellRecord) -> Option<&'static str> {
-    let seen = rdsk_analysis::contention::contention(cell).filter(|_| is_device(cell))?;
-    match seen {
-        seen if seen.is_quota() => Some("cpu quota"),
-        seen if seen.is_much() => Some("cpu shared"),
+    let contention = rdsk_analysis::contention::contention(cell).filter(|_| is_device(cell))?;
+    match contention {
+        contention if contention.is_quota() => Some("cpu quota"),
+        contention if contention.is_much() => Some("cpu shared"),
         _ => None,
     }
 }
@@ -160,7 +161,7 @@ pub(crate) fn draw_whys(
     let needing = cells.iter().filter(|cell| needs_word(record, cell));
     for (text, names) in by_key(needing.map(|cell| (why(cell), name(cell)))) {
         match &names[..] {
-            [one] => page.sentence(Tone::Warning, format!("  {one}: "), text),
+            [name] => page.sentence(Tone::Warning, format!("  {name}: "), text),
             many => page.sentence(Tone::Warning, "  ", format!("{}: {text}", many.join("; "))),
         }
     }
@@ -172,10 +173,10 @@ pub(crate) fn nothing_completed(record: &Record, experiment: Experiment) -> Opti
         let did_nothing = cell.result.ops.is_none_or(|ops| ops == 0) && cell.result.jobs.is_empty();
         cell.result.stop == StopReason::NotApplicable || did_nothing
     };
-    if !of(record, experiment).all(is_idle) {
+    if !of_experiment(record, experiment).all(is_idle) {
         return None;
     }
-    of(record, experiment)
+    of_experiment(record, experiment)
         .find(|cell| cell.result.stop != StopReason::NotApplicable)
         .map(|cell| cell.result.why.as_str())
 }

@@ -24,12 +24,14 @@ const FIXED_DEPTH: &str = "Latencies are those of a fixed number of I/Os in flig
 pub(crate) fn draw_stalls_of(page: &mut Page, record: &Record, experiment: Experiment) {
     let said = |basis: &StallBasis| {
         let above = Experiment::ALL.iter().take_while(|&&other| other != experiment);
-        above.flat_map(|&other| cells::of(record, other)).any(|cell| basis_of(cell).as_ref() == Some(basis))
+        above
+            .flat_map(|&other| cells::of_experiment(record, other))
+            .any(|cell| basis_of(cell).as_ref() == Some(basis))
     };
     let has_news = |cell: &&CellRecord| {
         cell.result.stalls.as_ref().is_some_and(|stalls| !stalls.seen.is_empty() || !said(&stalls.basis))
     };
-    let cells: Vec<&CellRecord> = cells::of(record, experiment).filter(has_news).collect();
+    let cells: Vec<&CellRecord> = cells::of_experiment(record, experiment).filter(has_news).collect();
     draw_stalls(page, &cells, |cell| cell.id.clone());
 }
 
@@ -62,25 +64,27 @@ pub(crate) fn draw_stalls(page: &mut Page, cells: &[&CellRecord], name: impl Fn(
 
 /// `random read, 4 KiB: 2 of 0.500 to 2.00 s`; `None` if the cell met none itself.
 fn met(cell: &CellRecord, name: impl Fn(&CellRecord) -> String) -> Option<String> {
-    let seen = cell.result.stalls.as_ref().map(|stalls| &stalls.seen[..]).filter(|seen| !seen.is_empty())?;
-    Some(format!("{}: {} of {}", name(cell), seen.len(), lengths(seen)))
+    let stalls =
+        cell.result.stalls.as_ref().map(|stalls| &stalls.seen[..]).filter(|stalls| !stalls.is_empty())?;
+    Some(format!("{}: {} of {}", name(cell), stalls.len(), lengths(stalls)))
 }
 
 /// `2 stalls of 0.500 to 2.00 s in 18.0 s`: those of the cells themselves, for a headline; `None` without any.
 pub(crate) fn stalls_in_words(cells: &[&CellRecord]) -> Option<String> {
     let stalls = cells.iter().filter_map(|cell| cell.result.stalls.as_ref());
-    let seen: Vec<Stall> = stalls.flat_map(|stalls| stalls.seen.iter().copied()).collect();
-    (!seen.is_empty()).then(|| format!("{} of {} seen", plural(seen.len() as u64, "stall"), lengths(&seen)))
+    let stalls: Vec<Stall> = stalls.flat_map(|stalls| stalls.seen.iter().copied()).collect();
+    (!stalls.is_empty())
+        .then(|| format!("{} of {} seen", plural(stalls.len() as u64, "stall"), lengths(&stalls)))
 }
 
 fn lengths(stalls: &[Stall]) -> String {
-    let all = || stalls.iter().map(|stall| stall.lasts_ns);
-    let (least, most) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
+    let lengths_ns = || stalls.iter().map(|stall| stall.lasts_ns);
+    let (least, most) = (lengths_ns().min().unwrap_or(0), lengths_ns().max().unwrap_or(0));
     if (most - least) as f64 >= ALIKE * most as f64 {
         return format!("{} to {}", nanos(least), nanos(most));
     }
     let each = if stalls.len() > 1 { " each" } else { "" };
-    format!("{}{each}", nanos(all().sum::<u64>() / stalls.len().max(1) as u64))
+    format!("{}{each}", nanos(lengths_ns().sum::<u64>() / stalls.len().max(1) as u64))
 }
 
 /// The percentiles whose range is wide, behind the names of their cells.

@@ -54,15 +54,15 @@ fn letter(index: usize) -> char {
 /// Draws the series over each other, the y axis from 0. Nothing where there are too few places for a curve.
 pub(crate) fn draw(page: &mut Page, series: &[Series], axes: &Axes<'_>) {
     let finite = |&(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
-    let all: Vec<(f64, f64)> =
-        series.iter().flat_map(|one| one.points.iter().copied().filter(finite)).collect();
+    let finite_points: Vec<(f64, f64)> =
+        series.iter().flat_map(|curve| curve.points.iter().copied().filter(finite)).collect();
     let largest = match axes.top {
-        Top::Largest => highest(&all),
-        Top::Most => highest_of_most(&all),
+        Top::Largest => highest(&finite_points),
+        Top::Most => highest_of_most(&finite_points),
     };
     // Of the thousands of places of a whole disk, so many decide.
     let mut places: Vec<f64> = Vec::new();
-    for &(x, _) in &all {
+    for &(x, _) in &finite_points {
         if places.len() < MIN_PLACES && !places.contains(&x) {
             places.push(x);
         }
@@ -70,12 +70,13 @@ pub(crate) fn draw(page: &mut Page, series: &[Series], axes: &Axes<'_>) {
     if largest <= 0.0 || places.len() < MIN_PLACES {
         return;
     }
-    let (left, right) =
-        all.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &(x, _)| (low.min(x), high.max(x)));
+    let (left, right) = finite_points
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &(x, _)| (low.min(x), high.max(x)));
     let mut grid = vec![[' '; WIDTH]; HEIGHT];
-    for (index, one) in series.iter().enumerate() {
+    for (index, curve) in series.iter().enumerate() {
         let letter = letter(index);
-        for &(x, y) in one.points.iter().filter(|point| finite(point)) {
+        for &(x, y) in curve.points.iter().filter(|point| finite(point)) {
             let column = step(if right > left { (x - left) / (right - left) } else { 0.5 }, WIDTH);
             let row = HEIGHT - 1 - step(y / largest, HEIGHT);
             let place = &mut grid[row][column];
@@ -92,10 +93,13 @@ pub(crate) fn draw(page: &mut Page, series: &[Series], axes: &Axes<'_>) {
     let half = (WIDTH / 2).saturating_sub(middle.len() / 2 + first.len());
     let rest = (WIDTH / 2).saturating_sub(middle.len().div_ceil(2) + last.len());
     page.line(format!("  {:widest$}  {first}{}{middle}{}{last}", "", " ".repeat(half), " ".repeat(rest)));
-    let key: Vec<String> =
-        series.iter().enumerate().map(|(index, one)| format!("{} {}", letter(index), one.label)).collect();
+    let key: Vec<String> = series
+        .iter()
+        .enumerate()
+        .map(|(index, curve)| format!("{} {}", letter(index), curve.label))
+        .collect();
     page.sentence(crate::page::Tone::Plain, "  ", format!("{}: {}", axes.unit, key.join(", ")));
-    let above: Vec<f64> = all.iter().map(|&(_, y)| y).filter(|&y| y > largest).collect();
+    let above: Vec<f64> = finite_points.iter().map(|&(_, y)| y).filter(|&y| y > largest).collect();
     if !above.is_empty() {
         let points = rdsk_analysis::words::plural(above.len() as u64, "point");
         let most = significant(above.iter().copied().fold(0.0, f64::max));

@@ -8,14 +8,14 @@ use rdsk_analysis::words::plural;
 /// `b is faster: 36 of 41 tests, none slower; 1.22x on average (1.15–1.29).`
 pub(crate) fn sentence(overall: &Overall, base: &str, other: &str) -> String {
     let Overall { tests, faster, slower, average, .. } = *overall;
-    let all = plural(tests as u64, "test");
+    let test_count = plural(tests as u64, "test");
     match overall.decision() {
         Decision::Faster => {
-            format!("{other} is faster: {faster} of {all}, none slower{}.", on_average(average))
+            format!("{other} is faster: {faster} of {test_count}, none slower{}.", on_average(average))
         }
         Decision::Slower => {
             let average = average.map(Average::turned);
-            format!("{base} is faster: {slower} of {all}, none slower{}.", on_average(average))
+            format!("{base} is faster: {slower} of {test_count}, none slower{}.", on_average(average))
         }
         Decision::SomeTests => {
             // The one that is faster in more tests is what the sentence is about.
@@ -25,19 +25,19 @@ pub(crate) fn sentence(overall: &Overall, base: &str, other: &str) -> String {
                 (other, faster, slower, average)
             };
             let fewer = none_or(fewer);
-            format!("{winner} is faster in {more} of {all}, slower in {fewer}{}.", on_average(average))
+            format!("{winner} is faster in {more} of {test_count}, slower in {fewer}{}.", on_average(average))
         }
         Decision::OnAverage => {
             let is_other = average.is_some_and(|average| average.ratio > 1.0);
             let (winner, average) =
                 if is_other { (other, average) } else { (base, average.map(Average::turned)) };
             let by = average.map_or_else(String::new, |average| factor(&average));
-            format!("{winner} is faster on average, {by}; no clear difference in any one of {all}.")
+            format!("{winner} is faster on average, {by}; no clear difference in any one of {test_count}.")
         }
         Decision::NoDifference => {
             let average = average
                 .map_or_else(String::new, |average| format!(": {other} {} on average", factor(&average)));
-            format!("No clear difference in {all}{average}.")
+            format!("No clear difference in {test_count}{average}.")
         }
         Decision::TooFewData => format!("No test of {base} and {other} has enough repeats to compare."),
     }

@@ -108,13 +108,13 @@ impl Unit {
     }
 
     /// How many of this unit a value in the base unit is.
-    pub fn of(self, value: f64) -> f64 {
+    pub fn scaled(self, value: f64) -> f64 {
         value / self.size
     }
 
     /// The value in this unit, without its name.
     pub fn figure(self, value: f64) -> String {
-        significant(self.of(value))
+        significant(self.scaled(value))
     }
 
     /// The value with the unit's name: `2.35 GiB/s`.

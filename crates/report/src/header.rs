@@ -57,8 +57,8 @@ pub(crate) fn more_targets(record: &Record) -> Option<String> {
 
 /// The names of all targets in a sentence, of many the first and how many others; `None` where there are none.
 pub(crate) fn target_list(record: &Record) -> Option<String> {
-    let all = record.targets.len();
-    let shown = if all > MAX_LISTED { 1 } else { all };
+    let count = record.targets.len();
+    let shown = if count > MAX_LISTED { 1 } else { count };
     let names: Vec<String> = record.targets.iter().map(|target| target.name.clone()).collect();
     (!names.is_empty()).then(|| few(&names, shown, "other target"))
 }
@@ -136,12 +136,12 @@ pub(crate) fn stack_text(target: &Target) -> Option<String> {
 fn with_options(line: String, options: &str) -> String {
     let mut shown = distinct(options.split(',').filter(|option| !option.is_empty()));
     let fits = |shown: &str| printable(&line).width() + printable(shown).width() + 3 <= WIDTH;
-    let all = shown.join(",");
-    if all.is_empty() {
+    let joined = shown.join(",");
+    if joined.is_empty() {
         return line;
     }
-    if fits(&all) {
-        return format!("{line} ({all})");
+    if fits(&joined) {
+        return format!("{line} ({joined})");
     }
     while shown.pop().is_some() {
         let some = shown.iter().map(|option| format!("{option},")).collect::<String>() + "…";
@@ -256,7 +256,11 @@ pub(crate) fn draw_end(page: &mut Page, analysis: &Analysis<'_>) {
         }
     }
     page.blank();
-    if analysis.families().iter().any(|family| family.comparisons.iter().any(|one| one.ratio.is_ok())) {
+    if analysis
+        .families()
+        .iter()
+        .any(|family| family.comparisons.iter().any(|comparison| comparison.ratio.is_ok()))
+    {
         page.sentence(Tone::Plain, "", COMPARED);
     }
     certainty::draw_end(page, record);

@@ -13,21 +13,21 @@ const HOW: &str = "rdsk run --sustained";
 
 /// Whether the figure of a cell is that of a burst.
 pub(crate) fn is_burst(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
-    analysis.lasting(cell).is_some_and(|seen| seen.is_burst)
+    analysis.lasting(cell).is_some_and(|lasting| lasting.is_burst)
 }
 
 /// A burst, its size and what comes after it, in a sentence.
-pub(crate) fn sentence(cell: &CellRecord, seen: &Lasting) -> String {
-    let (first, then) = (rate_of(cell, seen.burst_bytes_per_s), rate_of(cell, seen.bytes_per_s));
-    let until = match seen.fall_bytes {
+pub(crate) fn sentence(cell: &CellRecord, lasting: &Lasting) -> String {
+    let (first, then) = (rate_of(cell, lasting.burst_bytes_per_s), rate_of(cell, lasting.bytes_per_s));
+    let until = match lasting.fall_bytes {
         Some(fall) => format!("{first} for {}, then {then}", bytes(fall)),
         None => format!("{first} in the repeats, {then} from the start of the test that went on"),
     };
-    let level = if seen.is_settled { "settled" } else { "not settled" };
+    let level = if lasting.is_settled { "settled" } else { "not settled" };
     format!(
         "a burst: {until}, {level} when {} had been written in {}.",
-        bytes(seen.bytes),
-        nanos(seen.elapsed_ns)
+        bytes(lasting.bytes),
+        nanos(lasting.elapsed_ns)
     )
 }
 
@@ -45,32 +45,32 @@ pub(crate) fn measured(
     if writes.is_empty() {
         return Vec::new();
     }
-    let seen: Vec<(&CellRecord, Lasting)> =
+    let long_tests: Vec<(&CellRecord, Lasting)> =
         writes.iter().filter_map(|cell| Some((*cell, analysis.lasting(cell)?))).collect();
     let first = bytes(written_bytes(writes.iter().copied()));
-    if seen.is_empty() {
+    if long_tests.is_empty() {
         let is_simulated = analysis.targets.iter().any(|target| target.kind == TargetKind::Sim);
         let how = if is_simulated { " is not known".to_owned() } else { format!(": {HOW}") };
         return vec![format!("{first} written; whether the rates last{how}")];
     }
-    let more = bytes(seen.iter().map(|(_, seen)| seen.bytes).sum());
-    let unsettled: Vec<String> = seen
+    let more = bytes(long_tests.iter().map(|(_, lasting)| lasting.bytes).sum());
+    let unsettled: Vec<String> = long_tests
         .iter()
-        .filter(|(_, seen)| !seen.is_settled)
-        .map(|(cell, seen)| format!("{} at {}", name(cell), rate_of(cell, seen.bytes_per_s)))
+        .filter(|(_, lasting)| !lasting.is_settled)
+        .map(|(cell, lasting)| format!("{} at {}", name(cell), rate_of(cell, lasting.bytes_per_s)))
         .collect();
-    let scope = if seen.len() < writes.len() {
-        format!(" in {} of {} tests", seen.len(), writes.len())
+    let scope = if long_tests.len() < writes.len() {
+        format!(" in {} of {} tests", long_tests.len(), writes.len())
     } else {
         String::new()
     };
     let how_far = format!("{first}, then {more} more{scope}");
     if !unsettled.is_empty() {
         let names = list(&unsettled);
-        let brief = format!("{how_far}: {} of {} not settled", unsettled.len(), seen.len());
+        let brief = format!("{how_far}: {} of {} not settled", unsettled.len(), long_tests.len());
         return vec![format!("{how_far}: not settled, in the later half {names}"), brief];
     }
-    let is_any_burst = seen.iter().any(|(_, seen)| seen.is_burst);
+    let is_any_burst = long_tests.iter().any(|(_, lasting)| lasting.is_burst);
     let last = if is_any_burst { "rates settled" } else { "rates settled, no fall" };
     vec![format!("{how_far}: {last}")]
 }

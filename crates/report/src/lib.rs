@@ -65,7 +65,7 @@ fn drawn(analysis: &Analysis<'_>, plots: Plots) -> Page {
     header::draw_status(&mut page, analysis);
     ranks::draw(&mut page, analysis);
     for &experiment in Experiment::PLANNED {
-        if cells::of(analysis, experiment).next().is_some() {
+        if cells::of_experiment(analysis, experiment).next().is_some() {
             questions::draw(&mut page, analysis, experiment, plots);
         }
     }
@@ -73,7 +73,7 @@ fn drawn(analysis: &Analysis<'_>, plots: Plots) -> Page {
     if !analysis.copies.is_empty() {
         questions::draw_copies(&mut page, analysis);
     }
-    if cells::of(analysis, Experiment::Fio).next().is_some() {
+    if cells::of_experiment(analysis, Experiment::Fio).next().is_some() {
         questions::draw(&mut page, analysis, Experiment::Fio, plots);
     }
     targets::draw_answers(&mut page, analysis);

@@ -12,7 +12,7 @@ const DIFFERS: f64 = 0.05;
 
 /// Below the tables of a topic: its figures for which a topic before it has another one.
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
-    for cell in cells::of(analysis, experiment) {
+    for cell in cells::of_experiment(analysis, experiment) {
         let before = analysis.cells.iter().take_while(|other| other.experiment != experiment);
         let same = before.filter(|other| asks_same(&cell.workload, &other.workload)).last();
         if let Some(text) = same.and_then(|other| sentence(analysis, cell, other)) {

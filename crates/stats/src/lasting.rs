@@ -158,34 +158,34 @@ struct Fit {
 fn fit(times: &[f64], offs: &[f64], state: State) -> Fit {
     let count = offs.len() as f64;
     // What is expected of the sample and of the constant, and the variance of the state.
-    let (mut of_sample, mut of_one, mut variance) = (0.0, 0.0, state.share);
-    let (mut squares, mut products, mut ones, mut log_determinant) = (0.0, 0.0, 0.0, 0.0);
+    let (mut of_sample, mut of_constant, mut variance) = (0.0, 0.0, state.share);
+    let (mut squares, mut products, mut constants, mut log_determinant) = (0.0, 0.0, 0.0, 0.0);
     // Sum of the correlations of each sample with all before it, which the variance of the mean needs.
     let (mut with_earlier, mut correlations) = (0.0, 0.0);
     for (index, off) in offs.iter().enumerate() {
         if let Some(before) = index.checked_sub(1) {
             let kept = (-(times[index] - times[before]) / state.lasts).exp();
             of_sample *= kept;
-            of_one *= kept;
+            of_constant *= kept;
             variance = kept * kept * variance + state.share * (1.0 - kept * kept);
             with_earlier = (with_earlier + 1.0) * kept;
             correlations += state.share * with_earlier;
         }
         let expected = variance + 1.0 - state.share;
-        let (sample, one) = (off - of_sample, 1.0 - of_one);
+        let (sample, constant) = (off - of_sample, 1.0 - of_constant);
         log_determinant += expected.ln();
         squares += sample * sample / expected;
-        products += sample * one / expected;
-        ones += one * one / expected;
+        products += sample * constant / expected;
+        constants += constant * constant / expected;
         let gain = variance / expected;
         of_sample += gain * sample;
-        of_one += gain * one;
+        of_constant += gain * constant;
         variance -= gain * variance;
     }
-    let left = (squares - products * products / ones).max(f64::MIN_POSITIVE);
+    let left = (squares - products * products / constants).max(f64::MIN_POSITIVE);
     let freedom = count - 1.0;
     Fit {
-        log_likelihood: -0.5 * (log_determinant + ones.ln() + freedom * left.ln()),
+        log_likelihood: -0.5 * (log_determinant + constants.ln() + freedom * left.ln()),
         error: (left / freedom * (count + 2.0 * correlations)).sqrt() / count,
     }
 }

@@ -60,11 +60,11 @@ impl StallsSeen {
         Some((low.min(1.0), high.min(1.0)))
     }
 
-    /// Whether these stalls may be some of `all` of them, of which they are part: their number is not too small or too large
+    /// Whether these stalls may be some of the `whole` of them, of which they are part: their number is not too small or too large
     /// for their part of the time (a Poisson number, each side at 2.5 %).
-    pub fn may_be_of(self, all: Self) -> bool {
-        let expected = all.count as f64 * self.elapsed / all.elapsed;
-        let Ok(chance) = Poisson::new(expected) else { return self.count == all.count };
+    pub fn may_be_of(self, whole: Self) -> bool {
+        let expected = whole.count as f64 * self.elapsed / whole.elapsed;
+        let Ok(chance) = Poisson::new(expected) else { return self.count == whole.count };
         let fewer = self.count.checked_sub(1).map_or(0.0, |fewer| chance.cdf(fewer));
         chance.cdf(self.count) > TAIL && 1.0 - fewer > TAIL
     }

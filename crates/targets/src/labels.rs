@@ -27,24 +27,24 @@ const OVER_SEVERAL: [&str; 2] = ["btrfs", "bcachefs"];
 /// A label that was found around a target.
 pub(crate) struct Label<'look> {
     /// The device that has it: the target, a partition of it, or the disk around it.
-    pub(crate) of: &'look Node,
+    pub(crate) device: &'look Node,
     /// The node of that device.
     pub(crate) place: PathBuf,
     pub(crate) signature: &'look Signature,
 }
 
-/// Where a label is, after what it is: nothing if `of` is the target `node` itself.
-pub(crate) fn on(node: &Node, of: &Node) -> String {
-    if of.name == node.name { String::new() } else { format!(" on {}", of.kernel_name()) }
+/// Where a label is, after what it is: nothing if `device` is the target `node` itself.
+pub(crate) fn on(node: &Node, device: &Node) -> String {
+    if device.name == node.name { String::new() } else { format!(" on {}", device.kernel_name()) }
 }
 
 /// Adds the use that a label around the target `node` is, for the reason `why`. A label of the disk that stands in the sectors of
 /// another partition may be that of the partition, or be in its data: it is not said to be removable.
 pub(crate) fn add(machine: &Machine<'_>, node: &Node, label: Label<'_>, why: &str, usage: &mut InUse) {
-    let Label { of, place, signature } = label;
-    let text = format!("{why}{}", on(node, of));
-    let is_around = of.name != node.name;
-    match partition_at(machine, of, signature).filter(|part| is_around && part.name != node.name) {
+    let Label { device, place, signature } = label;
+    let text = format!("{why}{}", on(node, device));
+    let is_around = device.name != node.name;
+    match partition_at(machine, device, signature).filter(|part| is_around && part.name != node.name) {
         None => usage.add_label(Labelled::Device { node: place, kind: signature.kind.clone() }, &text),
         Some(part) => {
             let text = format!("{text}, in the sectors of {}", part.kernel_name());
@@ -178,7 +178,7 @@ mod tests {
             fake.with(|machine, usage| {
                 let node = |name| machine.tree.get(name).unwrap();
                 let signature = &Signature::new("zfs_member", Some(sector * 512), None);
-                let label = Label { of: node(of), place: format!("/dev/{of}").into(), signature };
+                let label = Label { device: node(of), place: format!("/dev/{of}").into(), signature };
                 add(machine, node("sda1"), label, "zfs_member", usage);
                 let used = &usage.uses[0];
                 let device = used.labelled.as_ref().map(|labelled| match labelled {

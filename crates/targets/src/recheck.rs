@@ -43,7 +43,7 @@ pub(crate) enum Written {
 #[derive(Clone, Copy, Debug)]
 struct Last {
     /// When the target was examined, opened for writing with this permission, or [released](Recheck::released) most recently.
-    seen: Instant,
+    at: Instant,
     /// Whether it was released, and so may have been written.
     was_released: bool,
 }
@@ -54,14 +54,14 @@ impl Recheck {
             examined,
             sharing,
             roots: roots.clone(),
-            last: Mutex::new(Last { seen: Instant::now(), was_released: false }),
+            last: Mutex::new(Last { at: Instant::now(), was_released: false }),
         }
     }
 
     /// Checks the target that `fd` has open for writing.
     pub(crate) fn authorize(&self, fd: impl AsFd, written: Written) -> Result<(), TargetError> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fresh = last.seen.elapsed() < LABELS_HOLD;
+        let is_fresh = last.at.elapsed() < LABELS_HOLD;
         let again = if is_fresh || written == Written::Copied { Again::Uses } else { Again::UsesAndLabels };
         let mut usage = self.looked_again(again);
         if (written != Written::IfReleased || last.was_released)
@@ -77,14 +77,14 @@ impl Recheck {
             let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed);
         }
         // A refusal leaves it as it is, so that the next attempt looks again.
-        last.seen = Instant::now();
+        last.at = Instant::now();
         Ok(())
     }
 
     /// Says that what may have been written through is about to be closed.
     pub(crate) fn released(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) =
-            Last { seen: Instant::now(), was_released: true };
+            Last { at: Instant::now(), was_released: true };
     }
 
     /// Whether no process uses the target now, as far as this process can see. What only keeps it from being written is no use.

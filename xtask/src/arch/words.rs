@@ -39,18 +39,18 @@ fn unwanted(line: &str) -> Vec<String> {
         let before = &words[index];
         BEFORE_A_PASS.contains(&before.as_str()) || before.chars().all(|c| c.is_ascii_digit())
     };
-    let mut found: Vec<String> =
+    let mut matches: Vec<String> =
         words.iter().filter(|word| WORDS.contains(&word.as_str())).cloned().collect();
     for (index, pair) in words.windows(2).enumerate() {
         if ["pass", "passes"].contains(&pair[1].as_str()) && is_noun(index) {
-            found.push(pair.join(" "));
+            matches.push(pair.join(" "));
         }
     }
     let whole = format!(" {} ", words.join(" "));
-    found.extend(
+    matches.extend(
         PHRASES.iter().filter(|phrase| whole.contains(&format!(" {phrase} "))).map(ToString::to_string),
     );
-    found
+    matches
 }
 
 /// A Markdown document with empty lines in place of its blocks of code, and spaces in place of code spans and of the targets of links.

@@ -54,10 +54,10 @@ fn line(cells: &[String]) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// `part` of `all`; 0 of nothing.
+/// `part` of `whole`; 0 of nothing.
 #[allow(clippy::cast_precision_loss, reason = "counts of trials")]
-pub(crate) fn share(part: usize, all: usize) -> f64 {
-    part as f64 / all.max(1) as f64
+pub(crate) fn share(part: usize, whole: usize) -> f64 {
+    part as f64 / whole.max(1) as f64
 }
 
 /// A share in percent, with a decimal where it is small: `4.2`, `95`.

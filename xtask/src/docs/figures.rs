@@ -25,7 +25,7 @@ impl<'p> Records<'p> {
     ///
     /// # Errors
     /// When one fails.
-    pub(super) fn of(&mut self, commands: &[&str]) -> Result<Vec<&Value>> {
+    pub(super) fn made_by(&mut self, commands: &[&str]) -> Result<Vec<&Value>> {
         for command in commands {
             if !self.measured.contains_key(*command) {
                 let (record, status) = crate::programs::record(self.program, command)?;
@@ -49,8 +49,8 @@ fn number(record: &Value, id: &str, pointer: &str) -> f64 {
 
 /// The ratio of the mean rates of a cell in two Records.
 fn rates_ratio(records: &[&Value], id: &str) -> f64 {
-    let [one, other] = records else { return f64::NAN };
-    number(one, id, "/result/bytes_per_s/mean") / number(other, id, "/result/bytes_per_s/mean")
+    let [first, second] = records else { return f64::NAN };
+    number(first, id, "/result/bytes_per_s/mean") / number(second, id, "/result/bytes_per_s/mean")
 }
 
 /// Seconds until the last close, for 100 MiB.

@@ -116,7 +116,7 @@ pub(super) fn filled(page: &str, records: &mut Records<'_>, figure_of: FigureOf)
         commands.extend(line.strip_prefix("    rdsk "));
         let mut line = line.to_owned();
         if let Some(row) = Row::read(&line) {
-            let rdsk = figure_of(&records.of(&commands)?, title, row.what);
+            let rdsk = figure_of(&records.made_by(&commands)?, title, row.what);
             let filled = row.filled(rdsk);
             // A missing figure is NaN, which no range holds.
             if !row.range()?.contains(&rdsk) {

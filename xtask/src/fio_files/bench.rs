@@ -1,7 +1,7 @@
 //! One disk, on which fio and rdsk run the same jobs after each other, and what it saw of each: its log, without what rdsk reads whatever
 //! its jobs are.
 
-use super::compared::{Compared, Seen, compared, seen};
+use super::compared::{Compared, Seen, compared, data_requests};
 use super::copies::{Scale, as_is, on_device, phases, scaled};
 use anyhow::{Context as _, Result, ensure};
 use rdsk_loads::{FioError, FioTarget, JobFile, Surroundings};
@@ -107,7 +107,7 @@ impl Bench {
             )));
         }
         ensure!(ours.len().max(theirs.len()) < LOG_ENTRIES, "the log of the disk is full");
-        Ok(compared(jobs, &probes.removed(seen(&ours)), &seen(&theirs)))
+        Ok(compared(jobs, &probes.removed(data_requests(&ours)), &data_requests(&theirs)))
     }
 
     fn rdsk_line(&self, file: &Path, writes: bool) -> Result<Command> {
@@ -129,8 +129,8 @@ impl Bench {
         std::fs::write(&file, format!("[a]\nrw={kind}\nsize=4k\noffset={PROBE_BYTES}\ndirect=1\n"))?;
         let (log, output) = self.log_of(&mut self.rdsk_line(&file, writes)?)?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let mut before = seen(&log);
-        let is_block = |seen: &Seen| seen.is_read != writes && seen.offset_bytes == PROBE_BYTES;
+        let mut before = data_requests(&log);
+        let is_block = |request: &Seen| request.is_read != writes && request.offset_bytes == PROBE_BYTES;
         let block = before.iter().position(is_block).context("the log has no request of the job")?;
         let after = before.split_off(block).split_off(1);
         Ok(Probes { before, after })
@@ -166,12 +166,12 @@ impl Probes {
     /// A log without them: what comes first was read before the jobs, and what comes last after them.
     fn removed(&self, mut log: Vec<Seen>) -> Vec<Seen> {
         for probe in &self.before {
-            if let Some(at) = log.iter().position(|seen| seen == probe) {
+            if let Some(at) = log.iter().position(|request| request == probe) {
                 log.remove(at);
             }
         }
         for probe in self.after.iter().rev() {
-            if let Some(at) = log.iter().rposition(|seen| seen == probe) {
+            if let Some(at) = log.iter().rposition(|request| request == probe) {
                 log.remove(at);
             }
         }

@@ -27,7 +27,7 @@ pub(super) struct Seen {
 }
 
 /// The requests of a log that move data.
-pub(super) fn seen(log: &[Served]) -> Vec<Seen> {
+pub(super) fn data_requests(log: &[Served]) -> Vec<Seen> {
     let request = |served: &Served| {
         let &Served { op, offset_bytes, bytes, .. } = served;
         (op != Op::Flush).then_some(Seen { is_read: op == Op::Read, offset_bytes, bytes })
@@ -94,10 +94,10 @@ fn unit_and_step_bytes(jobs: &[LoadJob]) -> Option<(u64, u64)> {
 }
 
 /// Requests of one size that the kernel cut, how depending on their memory, as those that they were; in no order.
-fn whole(seen: &[Seen], unit_bytes: u64, step_bytes: u64) -> Vec<Seen> {
-    let first_bytes = seen.iter().map(|part| part.offset_bytes).min().unwrap_or(0);
+fn whole(parts: &[Seen], unit_bytes: u64, step_bytes: u64) -> Vec<Seen> {
+    let first_bytes = parts.iter().map(|part| part.offset_bytes).min().unwrap_or(0);
     let mut bytes_of: BTreeMap<(bool, u64), u64> = BTreeMap::new();
-    for part in seen {
+    for part in parts {
         let place = (part.offset_bytes - first_bytes) / step_bytes;
         *bytes_of.entry((part.is_read, place)).or_default() += part.bytes;
     }
@@ -112,17 +112,17 @@ fn whole(seen: &[Seen], unit_bytes: u64, step_bytes: u64) -> Vec<Seen> {
 /// Compares the requests of rdsk with those of fio.
 pub(super) fn compared(jobs: &[LoadJob], ours: &[Seen], theirs: &[Seen]) -> Compared {
     if let Some((unit_bytes, step_bytes)) = unit_and_step_bytes(jobs) {
-        let [ours, theirs] = [ours, theirs].map(|seen| whole(seen, unit_bytes, step_bytes));
+        let [ours, theirs] = [ours, theirs].map(|requests| whole(requests, unit_bytes, step_bytes));
         return compared_whole(jobs, &ours, &theirs);
     }
     compared_whole(jobs, ours, theirs)
 }
 
 fn compared_whole(jobs: &[LoadJob], ours: &[Seen], theirs: &[Seen]) -> Compared {
-    let bytes = |seen: &[Seen]| seen.iter().map(|request| request.bytes).sum::<u64>() as f64;
-    let reads = |seen: &[Seen]| {
-        let reads = seen.iter().filter(|request| request.is_read).map(|request| request.bytes);
-        100.0 * reads.sum::<u64>() as f64 / bytes(seen).max(1.0)
+    let bytes = |requests: &[Seen]| requests.iter().map(|request| request.bytes).sum::<u64>() as f64;
+    let reads = |requests: &[Seen]| {
+        let reads = requests.iter().filter(|request| request.is_read).map(|request| request.bytes);
+        100.0 * reads.sum::<u64>() as f64 / bytes(requests).max(1.0)
     };
     let off = |ours: f64, theirs: f64| 100.0 * (ours / theirs.max(1.0) - 1.0);
     let of_bytes = off(bytes(ours), bytes(theirs));
@@ -177,9 +177,9 @@ fn offsets(how: Offsets, ours: &[Seen], theirs: &[Seen]) -> (String, bool) {
 /// Whether streams that share a span go through it from the same place on, in the same steps, each as far as it comes: no place is met more
 /// often than the one before it.
 fn is_same_sequence(reads: bool, ours: &[Seen], theirs: &[Seen]) -> bool {
-    let counts = |seen: &[Seen]| {
+    let counts = |requests: &[Seen]| {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-        let side = seen.iter().filter(|request| request.is_read == reads);
+        let side = requests.iter().filter(|request| request.is_read == reads);
         side.for_each(|request| *counts.entry(request.offset_bytes).or_default() += 1);
         counts.into_iter().collect::<Vec<(u64, u64)>>()
     };
@@ -241,13 +241,13 @@ fn filled(table: &[[u64; 2]]) -> Vec<[u64; 2]> {
 /// Whether places are as popular with both programs, by the shares of the most popular 1, 2, 4, 8, … places: fio approximates the law of
 /// Zipf, by up to two points of these (lib/zipf.c has a formula for all ranks behind the second).
 fn by_popularity(ours: &[Seen], theirs: &[Seen]) -> (String, bool) {
-    let shares = |seen: &[Seen]| {
+    let shares = |requests: &[Seen]| {
         let places: Vec<(u64, u64)> =
-            seen.iter().map(|request| (request.offset_bytes, request.bytes)).collect();
+            requests.iter().map(|request| (request.offset_bytes, request.bytes)).collect();
         let mut sum = 0;
         let mut share = |class: u64| {
             sum += class;
-            100.0 * sum as f64 / seen.len().max(1) as f64
+            100.0 * sum as f64 / requests.len().max(1) as f64
         };
         same_io::by_popularity(&places).into_iter().map(&mut share).collect::<Vec<f64>>()
     };

@@ -44,8 +44,8 @@ pub(super) fn phases(text: &str) -> Vec<String> {
     let phases_of: Vec<Option<usize>> = sections.iter().map(phase_of).collect();
     let count = phases_of.iter().flatten().max().map_or(0, |last| last + 1);
     let only = |phase| {
-        let is_kept = |of: &Option<usize>| of.is_none_or(|of| of == phase);
-        let kept = sections.iter().zip(&phases_of).filter(|(_, of)| is_kept(of));
+        let is_kept = |of_section: &Option<usize>| of_section.is_none_or(|number| number == phase);
+        let kept = sections.iter().zip(&phases_of).filter(|(_, of_section)| is_kept(of_section));
         kept.flat_map(|(section, _)| section.iter().copied()).collect::<Vec<_>>().join("\n") + "\n"
     };
     (0..count).map(only).collect()

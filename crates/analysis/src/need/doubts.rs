@@ -48,11 +48,11 @@ pub(super) fn doubts(
 }
 
 /// The verdicts that a mark is under: of a load that reads and writes, that of the direction it is about.
-fn verdicts_of(record: &Record, of: Subject, cell: &CellRecord) -> Vec<Verdict> {
+fn verdicts_of(record: &Record, subject: Subject, cell: &CellRecord) -> Vec<Verdict> {
     let Some([reads, writes]) = crate::verdict::verdicts_by_direction(cell, &record.targets, None) else {
         return cell.verdict.iter().cloned().collect();
     };
-    match of {
+    match subject {
         Subject::Reads => vec![reads],
         Subject::Writes | Subject::Flushes => vec![writes],
         Subject::Requests => vec![reads, writes],

@@ -57,16 +57,16 @@ pub(super) fn figure_of(
         Statistic::Mean => of_rounds(kind, latency.mean?, Histogram::mean),
         Statistic::ShareOver => {
             let over_ns = threshold.over_ns?;
-            let share = |all: &Histogram| {
-                let count = all.count();
-                (count > 0).then(|| 1.0 - metrics::ratio(all.count_up_to(over_ns), count))
+            let share = |histogram: &Histogram| {
+                let count = histogram.count();
+                (count > 0).then(|| 1.0 - metrics::ratio(histogram.count_up_to(over_ns), count))
             };
             if let Some(periods) = threshold.each_ns.and_then(|each_ns| periods(cell, kind, each_ns)) {
                 let value = periods.iter().filter_map(|period| share(&period.latencies)).reduce(f64::max)?;
                 return Some(Figure { value, low: Some(value), high: Some(value), ops: kind.ops });
             }
-            let all = Histogram::from_base64(latency.histogram.as_deref()?).ok()?;
-            of_rounds(kind, share(&all)?, share)
+            let histogram = Histogram::from_base64(latency.histogram.as_deref()?).ok()?;
+            of_rounds(kind, share(&histogram)?, share)
         }
         Statistic::TimeOver => time_over(cell, kind, threshold.over_ns?, threshold.each_ns),
         Statistic::OpsPerS => rate(need, cell, result, kind, kind.ops),
@@ -147,8 +147,8 @@ fn time_over(cell: &CellRecord, kind: &KindResult, over_ns: u64, each_ns: Option
             periods.iter().map(of_period).reduce(|(low, high), (l, h)| (low.max(l), high.max(h)))?
         }
         None => {
-            let all = Histogram::from_base64(kind.latency_ns.histogram.as_deref()?).ok()?;
-            (all.sum_above(over_ns), all.sum_above(over_ns))
+            let histogram = Histogram::from_base64(kind.latency_ns.histogram.as_deref()?).ok()?;
+            (histogram.sum_above(over_ns), histogram.sum_above(over_ns))
         }
     };
     Some(Figure { value: ends.1, low: Some(ends.0), high: Some(ends.1), ops: kind.ops })

@@ -94,7 +94,7 @@ pub fn of_point(record: &Record, point: &Point<'_>) -> Limit {
         {
             used_up().unwrap_or(busy)
         }
-        Some(found) => found,
+        Some(limit) => limit,
         None => queue_full(cell).or_else(used_up).unwrap_or(Limit::Unknown),
     }
 }
@@ -197,17 +197,17 @@ fn of_targets(record: &Record, point: &Point<'_>) -> Option<Limit> {
         .collect();
     let targets: Vec<u32> = limited.iter().map(|(target, _)| *target).collect();
     let text = together(&states, &limited)
-        .unwrap_or_else(|| words::list(&limited.iter().map(|one| clause(one)).collect::<Vec<_>>()));
+        .unwrap_or_else(|| words::list(&limited.iter().map(|target| clause(target)).collect::<Vec<_>>()));
     let is_held = limited.iter().any(|(_, state)| state.is_held());
     let is_sure = |(target, state): &(u32, State)| state.is_held() || serves_one(record, cell, *target);
-    let sure = limited.iter().all(|one| is_sure(one));
+    let sure = limited.iter().all(|target| is_sure(target));
     let confidence = if sure { Confidence::Measured } else { Confidence::Inferred };
     match (limited.len(), idle.len()) {
         (0, _) => None,
-        (all, 0) if all == states.len() && is_held => {
+        (count, 0) if count == states.len() && is_held => {
             Some(Limit::Throttled(Cause::of_busy(targets, text, evidence, confidence)))
         }
-        (all, 0) if all == states.len() => {
+        (count, 0) if count == states.len() => {
             Some(Limit::DeviceBusy(Cause::of_busy(targets, text, evidence, confidence)))
         }
         (some, rest) if some + rest == states.len() => {
@@ -232,7 +232,7 @@ fn together(states: &[(u32, State)], limited: &[&(u32, State)]) -> Option<String
 fn queue_full(cell: &CellRecord) -> Option<Limit> {
     let devices = metrics::devices(cell)?;
     let mut each = devices.iter().map(|device| crate::iostat::waiting_mean(device));
-    let waiting = each.try_fold(0.0_f64, |sum, one| Some(sum + one?))?;
+    let waiting = each.try_fold(0.0_f64, |sum, mean| Some(sum + mean?))?;
     let targets: Vec<u32> = devices.iter().map(|device| device.target).collect();
     (waiting >= WAITING).then(|| {
         let waiting = words::figure(waiting);
@@ -275,11 +275,11 @@ fn source(cell: &CellRecord) -> Option<Limit> {
 
 /// The name of a target, safe to print; for a file, the device that it lies on besides.
 pub fn name(record: &Record, target: u32) -> String {
-    let Some(found) = metrics::target(record, target) else {
+    let Some(target) = metrics::target(record, target) else {
         return format!("target {target}");
     };
-    match found.device.as_ref().filter(|_| found.kind == TargetKind::File) {
-        Some(device) => printable(&format!("{} under {}", device.name, found.name)),
-        None => printable(&found.name),
+    match target.device.as_ref().filter(|_| target.kind == TargetKind::File) {
+        Some(device) => printable(&format!("{} under {}", device.name, target.name)),
+        None => printable(&target.name),
     }
 }

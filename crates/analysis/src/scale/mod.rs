@@ -110,8 +110,8 @@ pub(crate) fn analyse<'a>(
     let mut grids: Vec<Grid<'a>> = Vec::new();
     for cell in record.cells.iter().filter(|cell| cell.experiment == Experiment::Scale) {
         let (op, targets) = (cell.workload.op, &cell.workload.targets);
-        let known = grids.iter().position(|grid| grid.op == op && grid.targets == *targets);
-        let position = known.unwrap_or_else(|| {
+        let position = grids.iter().position(|grid| grid.op == op && grid.targets == *targets);
+        let position = position.unwrap_or_else(|| {
             grids.push(Grid { op, targets: targets.clone(), lines: Vec::new() });
             grids.len() - 1
         });
@@ -199,11 +199,11 @@ impl Line<'_> {
             .collect();
         self.no_ratio = compared.iter().map(|(_, no_ratio)| *no_ratio).reduce(Option::and).flatten();
         let steps: Vec<Step> = compared.into_iter().map(|(step, _)| step).collect();
-        self.knee = knee(&steps).map(|found| {
-            let (at, next) = (&self.points[whole[found.index]], &self.points[whole[found.index + 1]]);
+        self.knee = knee(&steps).map(|knee| {
+            let (at, next) = (&self.points[whole[knee.index]], &self.points[whole[knee.index + 1]]);
             let limit = limit(record, at, next, device_ns(at.cell).zip(device_ns(next.cell)));
             Stop {
-                knee: Knee { index: whole[found.index], ..found },
+                knee: Knee { index: whole[knee.index], ..knee },
                 streams: at.count(),
                 next_streams: next.count(),
                 limit: match (self.together, limit) {
@@ -224,11 +224,11 @@ fn speed_up(
     by_rounds: Option<Result<Ratio, NoRatio>>,
 ) -> Option<f64> {
     let rate = |cell: &CellRecord| cell.result.bytes_per_s.map(|rate| rate.mean);
-    let one = bases.iter().map(|base| rate(base)).sum::<Option<f64>>().filter(|&rate| rate > 0.0)?;
+    let base_rate = bases.iter().map(|base| rate(base)).sum::<Option<f64>>().filter(|&rate| rate > 0.0)?;
     match by_rounds {
         Some(Ok(ratio)) => Some(ratio.mean),
         Some(Err(NoRatio::Sittings)) => None,
-        _ => Some(rate(cell)? / one),
+        _ => Some(rate(cell)? / base_rate),
     }
 }
 

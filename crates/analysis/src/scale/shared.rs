@@ -11,10 +11,10 @@ use rdsk_units::printable;
 /// The device that all targets are, or lie on, by its kernel name.
 pub(super) fn common_device(record: &Record, point: &Point<'_>) -> Option<String> {
     let stack = |target: u32| -> Vec<&str> {
-        let found = metrics::target(record, target);
-        let Some(found) = found else { return Vec::new() };
-        let own = found.device.iter().map(|device| device.name.as_str());
-        own.chain(found.stack.iter().map(String::as_str)).collect()
+        let target = metrics::target(record, target);
+        let Some(target) = target else { return Vec::new() };
+        let own = target.device.iter().map(|device| device.name.as_str());
+        own.chain(target.stack.iter().map(String::as_str)).collect()
     };
     let mut stacks = point.targets.iter().map(|share| stack(share.target));
     let first = stacks.next()?;

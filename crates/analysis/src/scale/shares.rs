@@ -114,23 +114,23 @@ pub(super) fn point(cell: &CellRecord) -> Point<'_> {
 }
 
 fn streams(cell: &CellRecord) -> Vec<StreamShare> {
-    let mut all: Vec<StreamShare> = Vec::new();
+    let mut streams: Vec<StreamShare> = Vec::new();
     for stream in cell.result.visits.iter().flat_map(|visit| of_visit(visit, cell)) {
         let elapsed_ns = stream.end_ns.saturating_sub(stream.start_ns);
         let (index, target, bytes) = (stream.index, stream.target, stream.bytes);
-        match all.iter_mut().find(|known| known.index == index) {
-            Some(known) => {
-                known.bytes += bytes;
-                known.elapsed_ns += elapsed_ns;
+        match streams.iter_mut().find(|sum| sum.index == index) {
+            Some(sum) => {
+                sum.bytes += bytes;
+                sum.elapsed_ns += elapsed_ns;
             }
-            None => all.push(StreamShare { index, target, bytes, elapsed_ns, bytes_per_s: 0.0 }),
+            None => streams.push(StreamShare { index, target, bytes, elapsed_ns, bytes_per_s: 0.0 }),
         }
     }
-    for stream in &mut all {
+    for stream in &mut streams {
         stream.bytes_per_s = per_second(stream.bytes, stream.elapsed_ns);
     }
-    all.sort_by_key(|stream| stream.index);
-    all
+    streams.sort_by_key(|stream| stream.index);
+    streams
 }
 
 fn fairness(cell: &CellRecord, streams: &[StreamShare], failed: &[u32]) -> Option<Fairness> {

@@ -84,8 +84,8 @@ fn records(options: &Compare) -> Result<Option<Vec<Record>>, Problem> {
 fn refuse_twice(words: &[String], records: &[Record]) -> Result<(), Problem> {
     for (second, record) in records.iter().enumerate() {
         if let Some(first) = records[..second].iter().position(|other| other.id == record.id) {
-            let [one, other, id] = [&words[first], &words[second], &record.id].map(|text| printable(text));
-            let message = format!("{one} and {other} are the same run, {id}");
+            let [first, second, id] = [&words[first], &words[second], &record.id].map(|text| printable(text));
+            let message = format!("{first} and {second} are the same run, {id}");
             return Err(usage(message, "name each run once; rdsk list shows them"));
         }
     }
@@ -175,10 +175,10 @@ fn in_turn(options: &Compare, repeat: &Repeat) -> Result<u8, Problem> {
         Kept::Apart(directory) => directory.write(&runs),
         Kept::Together(_) => Ok(()),
     };
-    let all: Vec<&Record> = runs.sides.iter().flatten().collect();
-    let mut all: Vec<Record> = with_parts(&all).into_iter().map(Cow::into_owned).collect();
-    let others = all.split_off(runs.sides[0].len());
-    let shown = repeated(&all, &others).map(|compared| show_runs(options, repeat, &kept, &runs, &compared));
+    let records: Vec<&Record> = runs.sides.iter().flatten().collect();
+    let mut bases: Vec<Record> = with_parts(&records).into_iter().map(Cow::into_owned).collect();
+    let others = bases.split_off(runs.sides[0].len());
+    let shown = repeated(&bases, &others).map(|compared| show_runs(options, repeat, &kept, &runs, &compared));
     let completed = "the pairs of runs that were completed are compared";
     let is_shown = shown.is_some();
     let last = match (ended, is_shown) {

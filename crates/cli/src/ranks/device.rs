@@ -65,8 +65,8 @@ pub(super) fn hold(
         Ok(examined) => examined,
         Err(problem) => return Ok(Err(problem)),
     };
-    let seen = Seen::of(&examined);
-    let differs = seen.differs_from(&broadcast(ranks, seen.clone())?);
+    let device = Seen::of(&examined);
+    let differs = device.differs_from(&broadcast(ranks, device.clone())?);
     let same = differs.map_or(Ok(()), |why| Err(other_device(&examined, &why)));
     if let Err(problem) = agree(ranks, same)? {
         return Ok(Err(problem));

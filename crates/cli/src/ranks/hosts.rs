@@ -47,11 +47,11 @@ impl Hosts {
         let firsts = self.firsts();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         if firsts.len() < 2 {
-            return RankPlace { all: AtOnce::Ranks(number(self.0.len())), index: rank, part_bytes: None };
+            return RankPlace { peers: AtOnce::Ranks(number(self.0.len())), index: rank, part_bytes: None };
         }
         let first = self.first_on_host_of(rank);
         let index = firsts.iter().position(|other| *other == first).unwrap_or(0);
-        RankPlace { all: AtOnce::Hosts(number(firsts.len())), index: number(index), part_bytes: None }
+        RankPlace { peers: AtOnce::Hosts(number(firsts.len())), index: number(index), part_bytes: None }
     }
 }
 

@@ -133,10 +133,10 @@ fn as_rank(
 /// The least and the most of two ranges of sizes.
 type Sizes = Option<(Option<u64>, Option<u64>)>;
 
-fn both(one: Sizes, other: Sizes) -> Sizes {
-    match (one, other) {
-        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
-        _ => one.or(other),
+fn both(left: Sizes, right: Sizes) -> Sizes {
+    match (left, right) {
+        (Some(left), Some(right)) => Some((left.0.min(right.0), left.1.max(right.1))),
+        _ => left.or(right),
     }
 }
 

@@ -13,20 +13,20 @@ fn name(rank: u32) -> String {
 }
 
 /// The parts of a directory, by their ranks.
-fn found(directory: &Path) -> Vec<(u32, PathBuf)> {
+fn part_files(directory: &Path) -> Vec<(u32, PathBuf)> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
     let rank = |path: PathBuf| {
         let rank = path.file_name()?.to_str()?.strip_prefix("rank-")?.strip_suffix(".json")?.parse().ok()?;
         (path.file_name()?.to_str()? == name(rank)).then_some((rank, path))
     };
-    let mut found: Vec<(u32, PathBuf)> = entries.filter_map(|entry| rank(entry.path())).collect();
-    found.sort();
-    found
+    let mut files: Vec<(u32, PathBuf)> = entries.filter_map(|entry| rank(entry.path())).collect();
+    files.sort();
+    files
 }
 
 /// Whether a directory holds parts.
 pub(crate) fn is_directory(path: &Path) -> bool {
-    path.is_dir() && !found(path).is_empty()
+    path.is_dir() && !part_files(path).is_empty()
 }
 
 /// The result of the parts of a directory; those that are missing are named in it.
@@ -40,7 +40,7 @@ pub(crate) fn merged(
     read: impl Fn(&Path) -> Result<Record, Problem>,
 ) -> Result<Record, Problem> {
     let mut merge: Option<Merge> = None;
-    for (_, path) in found(directory) {
+    for (_, path) in part_files(directory) {
         let part = read(&path)?;
         let is_added = match &mut merge {
             Some(merge) => merge.add(&part),

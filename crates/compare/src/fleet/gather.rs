@@ -70,7 +70,7 @@ pub struct Gathering {
     pub(super) replaced: usize,
     pub(super) without_figures: usize,
     places: HashMap<(String, Metric), usize>,
-    known: HashMap<(String, String), usize>,
+    disk_places: HashMap<(String, String), usize>,
 }
 
 impl Gathering {
@@ -88,8 +88,8 @@ impl Gathering {
         let mut has_replaced = false;
         for disk in disks {
             let identity = (disk.host.clone(), disk.serial.as_ref().unwrap_or(&disk.device).clone());
-            let Some(&place) = self.known.get(&identity) else {
-                self.known.insert(identity, self.disks.len());
+            let Some(&place) = self.disk_places.get(&identity) else {
+                self.disk_places.insert(identity, self.disks.len());
                 self.disks.push(disk);
                 continue;
             };

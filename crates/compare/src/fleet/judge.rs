@@ -52,12 +52,12 @@ impl Gathering {
                 ComparedWith::Model => of_model(&self.disks, key.0.as_deref()),
             };
             let own: HashSet<usize> = places.iter().copied().collect();
-            let all = judge_pool(&self.disks, &self.series, &pool);
-            judged.extend(all.into_iter().filter(|one| own.contains(&one.disk)));
+            let of_pool = judge_pool(&self.disks, &self.series, &pool);
+            judged.extend(of_pool.into_iter().filter(|judgement| own.contains(&judgement.disk)));
         }
-        let adjusted = holm(&judged.iter().map(|one| one.p_value).collect::<Vec<_>>());
+        let adjusted = holm(&judged.iter().map(|judgement| judgement.p_value).collect::<Vec<_>>());
         let mut outliers: Vec<Outlier> =
-            judged.iter().zip(adjusted).filter_map(|(one, p)| outlier(one, p)).collect();
+            judged.iter().zip(adjusted).filter_map(|(judgement, p)| outlier(judgement, p)).collect();
         outliers.sort_by(|left, right| right.factor.total_cmp(&left.factor));
         let reference = reference(&self.disks, &self.series);
         let hosts = self.disks.iter().map(|disk| &disk.host).collect::<HashSet<_>>().len();
@@ -114,14 +114,15 @@ fn judge_pool(disks: &[Disk], series: &[Series], pool: &[usize]) -> Vec<Judged> 
     let standings = standings(disks, series, pool);
     // Each kind of figure has a tail of its own: a p99 wanders more than a rate.
     let tail = |metric: Metric| {
-        let of_metric = standings.iter().flatten().filter(|one| series[one.figure.series].metric == metric);
-        Tail::of(of_metric.map(|one| one.score).collect(), pool.len())
+        let of_metric =
+            standings.iter().flatten().filter(|standing| series[standing.figure.series].metric == metric);
+        Tail::of(of_metric.map(|standing| standing.score).collect(), pool.len())
     };
     let tails = [(Metric::Rate, tail(Metric::Rate)), (Metric::P99, tail(Metric::P99))];
-    let chance = |one: &Standing| {
-        let metric = series[one.figure.series].metric;
-        let tail = tails.iter().find(|(of, _)| *of == metric).and_then(|(_, tail)| *tail);
-        if is_much(one.slower) { tail.map_or(1.0, |tail| tail.chance(one.score)) } else { 1.0 }
+    let chance = |standing: &Standing| {
+        let metric = series[standing.figure.series].metric;
+        let tail = tails.iter().find(|(tail_metric, _)| *tail_metric == metric).and_then(|(_, tail)| *tail);
+        if is_much(standing.slower) { tail.map_or(1.0, |tail| tail.chance(standing.score)) } else { 1.0 }
     };
     let several = several(&standings, series);
     (pool.iter().zip(standings).zip(several))
@@ -140,7 +141,7 @@ fn standings(disks: &[Disk], series: &[Series], pool: &[usize]) -> Vec<Vec<Stand
     for figure in figures().flatten() {
         logs[figure.series].push(figure.value.ln());
     }
-    let known: Vec<Option<(f64, f64)>> = logs
+    let distributions: Vec<Option<(f64, f64)>> = logs
         .iter()
         .map(|logs| {
             let spread = OF_MAD * mad(logs)?;
@@ -148,7 +149,7 @@ fn standings(disks: &[Disk], series: &[Series], pool: &[usize]) -> Vec<Vec<Stand
         })
         .collect();
     let standing = |figure: &Figure| {
-        let (centre, spread) = known[figure.series]?;
+        let (centre, spread) = distributions[figure.series]?;
         let above = figure.value.ln() - centre;
         let slower = if series[figure.series].metric.grows_with_speed() { -above } else { above };
         Some(Standing { figure: *figure, median: centre.exp(), slower, score: slower / spread })
@@ -159,12 +160,14 @@ fn standings(disks: &[Disk], series: &[Series], pool: &[usize]) -> Vec<Vec<Stand
 /// The chance of the slowest quarter of the rates of each disk: a fault that shows in some tests only is seen, too.
 fn several(standings: &[Vec<Standing>], series: &[Series]) -> Vec<f64> {
     let slowest = |standings: &Vec<Standing>| {
-        let rates = standings.iter().filter(|one| series[one.figure.series].metric == Metric::Rate);
+        let rates = standings.iter().filter(|standing| series[standing.figure.series].metric == Metric::Rate);
         let mut rates: Vec<&Standing> = rates.collect();
         rates.sort_unstable_by(|left, right| right.score.total_cmp(&left.score));
         rates.truncate(rates.len().div_ceil(QUARTER));
-        let of = |what: fn(&Standing) -> f64| mean(&rates.iter().map(|one| what(one)).collect::<Vec<_>>());
-        of(|one| one.score).zip(of(|one| one.slower))
+        let mean_of = |what: fn(&Standing) -> f64| {
+            mean(&rates.iter().map(|standing| what(standing)).collect::<Vec<_>>())
+        };
+        mean_of(|standing| standing.score).zip(mean_of(|standing| standing.slower))
     };
     let slowest: Vec<Option<(f64, f64)>> = standings.iter().map(slowest).collect();
     let scores: Vec<f64> = slowest.iter().flatten().map(|(score, _)| *score).collect();
@@ -183,19 +186,19 @@ fn is_much(slower: f64) -> bool {
     slower >= MIN_FACTOR.ln()
 }
 
-fn outlier(one: &Judged, p_adjusted: f64) -> Option<Outlier> {
+fn outlier(judged: &Judged, p_adjusted: f64) -> Option<Outlier> {
     if p_adjusted >= ALPHA {
         return None;
     }
-    let slower = || one.standings.iter().filter(|standing| is_much(standing.slower));
+    let slower = || judged.standings.iter().filter(|standing| is_much(standing.slower));
     let worst = slower().max_by(|left, right| left.score.total_cmp(&right.score))?;
     Some(Outlier {
-        disk: one.disk,
+        disk: judged.disk,
         worst: worst.figure,
         median: worst.median,
         factor: worst.slower.exp(),
         slower: slower().count(),
-        compared: one.standings.len(),
+        compared: judged.standings.len(),
         p_adjusted,
     })
 }

@@ -98,7 +98,7 @@ impl CellTotals {
     /// that share a disk complete within 70 ms, 540 ms after the last ones.
     fn completes_evenly(&self, block_bytes: u64) -> bool {
         let ops = self.measured_bytes as f64 / block_bytes as f64;
-        let pauses = self.samples.chunk_by(|one, next| *one == 0.0 && *next == 0.0);
+        let pauses = self.samples.chunk_by(|window, next| *window == 0.0 && *next == 0.0);
         let longest = pauses.filter(|windows| windows[0] == 0.0).map(<[f64]>::len).max().unwrap_or(0);
         let apart = self.samples.len() as f64 / ops.max(1.0);
         // Of windows as wide as such a pause, none would be empty.

@@ -35,7 +35,7 @@ const SHIFTS: [u64; 3] = [512, 1, PAGE_BYTES / 2];
 pub(crate) struct Align;
 
 impl Question for Align {
-    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+    fn cells(&self, context: &PlanContext<'_>, _contexts: &[PlanContext<'_>]) -> Vec<Cell> {
         let in_run = context.scope == Scope::WholeRun;
         let default_sizes = if in_run { &SIZES_IN_RUN[..] } else { &SIZES[..] };
         let shifts = if in_run { &SHIFTS[..1] } else { &SHIFTS[..] };

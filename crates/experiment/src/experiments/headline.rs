@@ -19,7 +19,7 @@ const CONTIGUOUS_WEIGHT: f64 = 1.0;
 pub(crate) struct Headline;
 
 impl Question for Headline {
-    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+    fn cells(&self, context: &PlanContext<'_>, _contexts: &[PlanContext<'_>]) -> Vec<Cell> {
         let deep = context.options.queue_depth.unwrap_or(RANDOM_DEPTH);
         let mut cells = Vec::new();
         for &op in &context.ops {

@@ -30,8 +30,8 @@ impl Question for Load {
         options.phases.iter().map(streams).max().unwrap_or(1)
     }
 
-    fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
-        if all.iter().any(|context| context.options.load_runs == LoadRuns::Once) {
+    fn rounds(&self, contexts: &[PlanContext<'_>]) -> u32 {
+        if contexts.iter().any(|context| context.options.load_runs == LoadRuns::Once) {
             return 1;
         }
         let rounds = |context: &PlanContext<'_>| {
@@ -40,11 +40,11 @@ impl Question for Load {
             u32::try_from(context.options.budget_ns.div_ceil(each_ns)).ok()
         };
         // What holds in each hour is seen in repeats that are no longer.
-        all.iter().filter_map(rounds).fold(ROUNDS, u32::max)
+        contexts.iter().filter_map(rounds).fold(ROUNDS, u32::max)
     }
 
-    fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
-        all.first().map(|context| context.options.load_notes.clone()).unwrap_or_default()
+    fn notes(&self, contexts: &[PlanContext<'_>]) -> Vec<String> {
+        contexts.first().map(|context| context.options.load_notes.clone()).unwrap_or_default()
     }
 }
 

@@ -17,7 +17,7 @@ const PASS_SHARE: f64 = 0.012;
 pub(crate) struct Paths;
 
 impl Question for Paths {
-    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+    fn cells(&self, context: &PlanContext<'_>, _contexts: &[PlanContext<'_>]) -> Vec<Cell> {
         let sizes = context.options.block_bytes.clone().unwrap_or_else(|| vec![BLOCK_BYTES]);
         let mut cells = Vec::new();
         for &op in &context.ops {

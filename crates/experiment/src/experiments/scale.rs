@@ -136,7 +136,7 @@ fn grid(context: &PlanContext<'_>, targets: usize) -> Grid {
         if in_run { (&SIZES_IN_RUN[..], &STREAMS_IN_RUN[..]) } else { (&SIZES[..], &STREAMS[..]) };
     let sizes = options.block_bytes.clone().unwrap_or_else(|| sizes.to_vec());
     let streams = match (&options.rank, &options.stream_counts) {
-        (Some(rank), _) => doubled_to(rank.all.count()),
+        (Some(rank), _) => doubled_to(rank.peers.count()),
         (None, Some(counts)) => counts.clone(),
         (None, None) => even_counts(streams, targets),
     };
@@ -252,7 +252,7 @@ fn cell(contexts: &[PlanContext<'_>], grid: &Grid, op: Op, block_bytes: u64, str
     workload.streams = streams;
     let rank = context.options.rank;
     if let Some(rank) = rank {
-        workload.at_once = Some(rank.all.of(streams));
+        workload.at_once = Some(rank.peers.with_count(streams));
         workload.streams = streams_of_rank(context.options);
     }
     workload.stagger_ns = grid.stagger_ns;
@@ -278,7 +278,7 @@ fn cell(contexts: &[PlanContext<'_>], grid: &Grid, op: Op, block_bytes: u64, str
         ));
     }
     if let Some(rank) = rank.filter(|rank| rank.waits_while(cell.workload.at_once)) {
-        cell.not_applicable = Some(format!("this {} waits while others measure", rank.all.noun()));
+        cell.not_applicable = Some(format!("this {} waits while others measure", rank.peers.noun()));
     }
     cell
 }
@@ -295,7 +295,7 @@ mod tests {
         const MIB: u64 = 1 << 20;
         let target = Target { size_bytes: 1024 * MIB, direct_io: Some(true), ..Target::default() };
         let cells_of = |index: u32| {
-            let place = RankPlace { all: AtOnce::Hosts(4), index, part_bytes: Some(256 * MIB) };
+            let place = RankPlace { peers: AtOnce::Hosts(4), index, part_bytes: Some(256 * MIB) };
             let options = PlanOptions {
                 rank: Some(place),
                 offset_bytes: u64::from(index) * 256 * MIB,

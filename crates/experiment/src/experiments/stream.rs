@@ -25,7 +25,7 @@ const WRITES: [(&str, IoPath, Sync); 6] = [
 pub(crate) struct Stream;
 
 impl Question for Stream {
-    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+    fn cells(&self, context: &PlanContext<'_>, _contexts: &[PlanContext<'_>]) -> Vec<Cell> {
         let sizes = context.options.block_bytes.clone().unwrap_or_else(|| vec![BLOCK_BYTES]);
         let mut cells = Vec::new();
         for &op in &context.ops {

@@ -24,7 +24,7 @@ const ROUND_BYTES: u64 = 16 << 20;
 pub(crate) struct Stripe;
 
 impl Question for Stripe {
-    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+    fn cells(&self, context: &PlanContext<'_>, _contexts: &[PlanContext<'_>]) -> Vec<Cell> {
         let ops = match &context.options.ops {
             Some(_) => context.ops.clone(),
             None => context.ops.iter().copied().max().into_iter().collect(),

@@ -13,9 +13,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                 others or has a copy less. The figures are those of this state, not of the healthy array.";
     let advice = "wait for the resync, or replace the member or path, and measure again (/proc/mdstat, lvs -a -o+sync_percent, \
                   dmsetup status)";
-    let found = RULE.about_any(&cells, "the array is degraded or busy with itself", text, cited, advice);
+    let findings = RULE.about_any(&cells, "the array is degraded or busy with itself", text, cited, advice);
     let what = format!("{why}: {}", how_many(&cells));
-    found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
+    findings.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 }
 
 /// What an array does beside a cell is work of others to it, or work that its members do not seem to do.

@@ -27,7 +27,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         None => "before the long test began".into(),
     };
     let level = if lasting.is_settled { "and stayed there" } else { "and had not settled at its end" };
-    let all: Vec<&CellRecord> = bursts.iter().map(|(cell, _)| *cell).collect();
+    let burst_cells: Vec<&CellRecord> = bursts.iter().map(|(cell, _)| *cell).collect();
     let text = format!(
         "In a test of {} over {}, {} fell from {fast} to {slow} {until}, {level}. A write cache that is full does this, and so does a \
          rate limit whose burst credit is spent.",
@@ -44,7 +44,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cite(cell, "windows", rates)
     });
     vec![
-        RULE.finding(format!("the write rate does not last: {}", how_many(&all)), text)
+        RULE.finding(format!("the write rate does not last: {}", how_many(&burst_cells)), text)
             .evidence(cited)
             .effect(
                 Stake::Figure,
@@ -52,7 +52,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                 format!("{} fall from {fast} to {slow} {until}", words::test(first)),
             )
             .advice("quote the lasting rate for sustained work, and the burst with its size")
-            .cells(all),
+            .cells(burst_cells),
     ]
 }
 

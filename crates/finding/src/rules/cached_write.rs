@@ -16,8 +16,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             && !metrics::is_of_memory(cell)
             && analysis.settling(cell).is_some()
     });
-    let seen = cells.iter().filter_map(|&cell| Some((cell, analysis.settling(cell)?)));
-    let Some((cell, worst)) = seen.max_by(|one, other| one.1.factor.total_cmp(&other.1.factor)) else {
+    let settled = cells.iter().filter_map(|&cell| Some((cell, analysis.settling(cell)?)));
+    let Some((cell, worst)) = settled.max_by(|left, right| left.1.factor.total_cmp(&right.1.factor)) else {
         return Vec::new();
     };
     let longer = words::times(worst.factor);
@@ -43,14 +43,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     ]
 }
 
-fn cited(cell: &CellRecord, seen: Option<Settling>) -> String {
-    let value = seen.map_or_else(String::new, |seen| {
+fn cited(cell: &CellRecord, settling: Option<Settling>) -> String {
+    let value = settling.map_or_else(String::new, |settling| {
         format!(
             "{}, to_return = {}, to_stable = {}, rate on disk = {}",
-            words::bytes(seen.visit_bytes),
-            words::nanos(seen.return_ns),
-            words::nanos(seen.stable_ns),
-            words::rate(seen.bytes_per_s)
+            words::bytes(settling.visit_bytes),
+            words::nanos(settling.return_ns),
+            words::nanos(settling.stable_ns),
+            words::rate(settling.bytes_per_s)
         )
     });
     cite(cell, "written per repeat", value)

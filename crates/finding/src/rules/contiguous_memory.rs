@@ -9,13 +9,13 @@ pub(super) const RULE: Rule = Rule::new("contiguous-memory", Severity::Remark, N
 const CUT: f64 = 1.1;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    analysis.comparisons(Kind::Memory).filter_map(|one| of_pair(analysis, one)).collect()
+    analysis.comparisons(Kind::Memory).filter_map(|comparison| of_pair(analysis, comparison)).collect()
 }
 
-fn of_pair(analysis: &Analysis<'_>, one: &Comparison<'_>) -> Option<Finding> {
-    let ratio = one.ratio.ok().filter(|ratio| ratio.mean >= MIN_EFFECT && ratio.is_sure())?;
-    let per_io = requests_per_io(one.base).filter(|&requests| requests >= CUT)?;
-    let workload = &one.base.workload;
+fn of_pair(analysis: &Analysis<'_>, comparison: &Comparison<'_>) -> Option<Finding> {
+    let ratio = comparison.ratio.ok().filter(|ratio| ratio.mean >= MIN_EFFECT && ratio.is_sure())?;
+    let per_io = requests_per_io(comparison.base).filter(|&requests| requests >= CUT)?;
+    let workload = &comparison.base.workload;
     let target = analysis.targets.iter().find(|target| workload.targets.contains(&target.index))?;
     let segments = target.device.as_ref()?.max_segments?;
     let (op, size) = (workload.op, words::fio_size(workload.block_bytes));
@@ -26,9 +26,9 @@ fn of_pair(analysis: &Analysis<'_>, one: &Comparison<'_>) -> Option<Finding> {
          (queue/max_segments), {} of such pages. From huge pages it is {}.",
         words::figure(per_io),
         Bytes(segments.saturating_mul(4096)).approx(),
-        requests_per_io(one.cell).map_or_else(|| "fewer".into(), words::figure),
+        requests_per_io(comparison.cell).map_or_else(|| "fewer".into(), words::figure),
     );
-    let cited = [one.base, one.cell].map(|cell| {
+    let cited = [comparison.base, comparison.cell].map(|cell| {
         let requests = requests_per_io(cell).map_or_else(|| "not known".into(), words::figure);
         cite(cell, "requests per I/O", requests)
     });
@@ -41,7 +41,7 @@ fn of_pair(analysis: &Analysis<'_>, one: &Comparison<'_>) -> Option<Finding> {
             "use blocks of at most {}, or buffers in huge pages; --memory huge measures all with these",
             Bytes(segments.saturating_mul(4096)).approx()
         ))
-        .cells([one.base, one.cell]);
+        .cells([comparison.base, comparison.cell]);
     Some(finding)
 }
 

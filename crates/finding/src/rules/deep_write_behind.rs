@@ -60,10 +60,12 @@ fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
 fn submitters(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let Some(block_io) = analysis.block_io(cell) else { return String::new() };
     let origins = block_io.origins(Op::Write);
-    let all: u64 = origins.iter().map(|(_, sum)| sum.bytes).sum();
+    let total_bytes: u64 = origins.iter().map(|(_, sum)| sum.bytes).sum();
     let named = origins.iter().take(NAMED).filter(|(_, sum)| sum.bytes > 0);
     let parts: Vec<String> = named
-        .map(|(origin, sum)| format!("by {origin} = {}", percent(metrics::ratio(sum.bytes, all.max(1)))))
+        .map(|(origin, sum)| {
+            format!("by {origin} = {}", percent(metrics::ratio(sum.bytes, total_bytes.max(1))))
+        })
         .collect();
     if parts.is_empty() {
         String::new()

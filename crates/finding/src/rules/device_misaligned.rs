@@ -42,11 +42,12 @@ fn finding(device: &Device, cells: &[&CellRecord]) -> Option<Finding> {
         _ if offset > 0 => format!("let its first partition begin {offset} bytes after a multiple of {unit}"),
         _ => "look below for a partition that begins across blocks: lsblk -t shows the alignment of each device".to_owned(),
     };
-    let known = |bytes: Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string());
+    let or_unknown =
+        |bytes: Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string());
     let evidence = format!(
         "{name}: alignment_offset = {offset}, queue/physical_block_size = {}, queue/minimum_io_size = {}",
-        known(device.physical_block_bytes),
-        known(device.minimum_io_bytes)
+        or_unknown(device.physical_block_bytes),
+        or_unknown(device.minimum_io_bytes)
     );
     Some(
         RULE.finding(format!("misaligned to the blocks of the disk: {}", how_many(cells)), text)

@@ -65,7 +65,7 @@ fn faster(
     slow: (&str, &CellRecord),
     ratio: Ratio,
 ) -> (String, String, Confidence) {
-    let (cause, confidence) = cause::of(fast.1, slow.1);
+    let (cause, confidence) = cause::explain(fast.1, slow.1);
     let times = words::times(ratio.mean);
     (
         format!("{what}: {} is {times} as fast as {}{until}", fast.0, slow.0),

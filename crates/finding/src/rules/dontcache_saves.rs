@@ -15,10 +15,11 @@ const KEPT: f64 = 0.01;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let comparisons: Vec<&Comparison<'_>> = analysis.comparisons(Kind::DontCache).collect();
-    let of_buffered = comparisons.iter().filter(|one| one.base.workload.path == IoPath::Buffered);
+    let of_buffered =
+        comparisons.iter().filter(|comparison| comparison.base.workload.path == IoPath::Buffered);
     let explained = of_buffered.filter_map(|buffered| {
-        let is_of_direct = |one: &&&Comparison<'_>| {
-            std::ptr::eq(one.cell, buffered.cell) && one.base.workload.path == IoPath::Direct
+        let is_of_direct = |comparison: &&&Comparison<'_>| {
+            std::ptr::eq(comparison.cell, buffered.cell) && comparison.base.workload.path == IoPath::Direct
         };
         explain(analysis, buffered, comparisons.iter().find(is_of_direct).copied())
     });
@@ -37,7 +38,8 @@ fn explain(
     let title = format!("{op}s: dontcache leaves {share} of its pages cached, buffered {of_others}");
     let bases: Vec<&Comparison<'_>> = [Some(buffered), direct].into_iter().flatten().collect();
     let it_is = if op == Op::Write { "On disk it is" } else { "It is" };
-    let rates: Vec<String> = bases.iter().map(|one| compared(one.ratio, one.base.workload.path)).collect();
+    let rates: Vec<String> =
+        bases.iter().map(|comparison| compared(comparison.ratio, comparison.base.workload.path)).collect();
     let text = format!(
         "Each repeat leaves {} in RAM, buffered {}.{}{} {it_is} {}.{}",
         of_repeat(cell, left),
@@ -47,7 +49,7 @@ fn explain(
         words::list(&rates),
         processor(cell, &bases)
     );
-    let cells = || std::iter::once(cell).chain(bases.iter().map(|one| one.base));
+    let cells = || std::iter::once(cell).chain(bases.iter().map(|comparison| comparison.base));
     Some(
         RULE.finding(title, text)
             .evidence(cells().filter_map(counted))
@@ -106,8 +108,10 @@ fn compared(ratio: Result<Ratio, NoRatio>, base: IoPath) -> String {
 /// The processor time of all paths, if it is known.
 fn processor(cell: &CellRecord, bases: &[&Comparison<'_>]) -> String {
     let micros = |cell: &CellRecord| Some(words::figure(cpu_per_mib(cell)? / 1e3));
-    let of_bases: Option<Vec<String>> =
-        bases.iter().map(|one| Some(format!("{} {}", one.base.workload.path, micros(one.base)?))).collect();
+    let of_bases: Option<Vec<String>> = bases
+        .iter()
+        .map(|comparison| Some(format!("{} {}", comparison.base.workload.path, micros(comparison.base)?)))
+        .collect();
     let Some((own, others)) = micros(cell).zip(of_bases) else { return String::new() };
     format!(" It takes {own} µs of CPU time per MiB, {}.", words::list(&others))
 }

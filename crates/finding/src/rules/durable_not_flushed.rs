@@ -20,7 +20,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     });
     let Some(&first) = cells.first() else { return Vec::new() };
     let option = option(analysis, first).unwrap_or_default();
-    let device = metrics::first_device(analysis, first).map_or_else(String::new, |one| printable(&one.name));
+    let device =
+        metrics::first_device(analysis, first).map_or_else(String::new, |device| printable(&device.name));
     let cited = |cell: &CellRecord| {
         let flushes = metrics::flushes(cell).unwrap_or(0);
         let fua = analysis

@@ -24,7 +24,7 @@ fn explain(analysis: &Analysis<'_>, pair: &Comparison<'_>) -> Option<Finding> {
             format_args!("{}, without sync = {}", flushes(durable), flushes(plain)),
         ),
     ];
-    evidence.extend(by_bpf(analysis, durable).map(|seen| cite(durable, "write requests with FUA", seen)));
+    evidence.extend(by_bpf(analysis, durable).map(|counts| cite(durable, "write requests with FUA", counts)));
     let is_simulated = is_simulated(analysis, durable);
     let source = if is_simulated { "" } else { "queue/" };
     if let Some(device) = device {

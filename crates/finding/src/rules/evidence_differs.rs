@@ -25,11 +25,11 @@ fn worst(cell: &CellRecord) -> Option<&CrossCheck> {
     // A device whose counters stand still (queue/iostats, RAM disks) has no second source.
     let is_counted = |check: &&CrossCheck| {
         let mut devices = cell.evidence.device.iter();
-        devices.any(|one| one.name == check.device && one.reads.is_some())
+        devices.any(|device| device.name == check.device && device.reads.is_some())
     };
     let checks = cell.evidence.bpf.iter().flat_map(|bpf| &bpf.checks).filter(is_counted);
     let differ = checks.filter(|check| check.bpf.max(check.sysfs) >= ENOUGH && check.difference() > MOST);
-    differ.max_by(|one, other| one.difference().total_cmp(&other.difference()))
+    differ.max_by(|left, right| left.difference().total_cmp(&right.difference()))
 }
 
 fn cited(cell: &CellRecord) -> String {

@@ -17,8 +17,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             && metrics::wanted_depth(&cell.workload) == 1
             && cache.is_some_and(|cache| cache != "write back")
     });
-    let found = [finding(analysis, &reads, &READS), finding(analysis, &writes, &WRITES)];
-    found.into_iter().flatten().collect()
+    let findings = [finding(analysis, &reads, &READS), finding(analysis, &writes, &WRITES)];
+    findings.into_iter().flatten().collect()
 }
 
 /// The cells whose device is said to rotate and did not wait for it.

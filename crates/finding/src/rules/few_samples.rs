@@ -23,10 +23,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cite(cell, "I/Os", format_args!("{count}, interval = {margin}"))
     };
     let text = "These tests ended with a margin above ±10%, or with too few I/Os for their percentiles. A p99 needs 1000 I/Os.";
-    let found = RULE.about_any(&cells, "too few samples", text, cited, more_time(&cells));
+    let findings = RULE.about_any(&cells, "too few samples", text, cited, more_time(&cells));
     let margins = cells.iter().filter_map(|cell| cell.result.bytes_per_s?.margin());
     let Some(widest) = margins.filter(|margin| margin.is_finite()).max_by(f64::total_cmp) else {
-        return found;
+        return findings;
     };
     let margins = if widest > UNSTABLE {
         "some of them unstable".to_owned()
@@ -34,7 +34,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         format!("with margins up to {}", words::plus_minus(widest))
     };
     let what = format!("too few samples: {}, {margins}", how_many(&cells));
-    found.into_iter().map(|finding| finding.effect(Stake::Cost, Some(1.0 + widest), what.clone())).collect()
+    findings
+        .into_iter()
+        .map(|finding| finding.effect(Stake::Cost, Some(1.0 + widest), what.clone()))
+        .collect()
 }
 
 /// What gives tests more time: a load has no topics to leave out.

@@ -73,7 +73,8 @@ fn of_copy(analysis: &Analysis<'_>, copy: &Copy) -> Option<Finding> {
     let apart = first_apart(copy)?;
     let op = apart.longer_at?;
     let cell = copy::cell(analysis, copy, op)?;
-    let is_beside_others = contention(cell).is_some_and(|seen| seen.is_much() || seen.is_crowded());
+    let is_beside_others =
+        contention(cell).is_some_and(|contention| contention.is_much() || contention.is_crowded());
     if (op == Op::Read && is_warmed(copy, cell)) || (is_beside_others && apart.factor() < BESIDE_OTHERS) {
         return None;
     }

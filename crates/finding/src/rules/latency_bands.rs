@@ -14,11 +14,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let latency_bands = zones.latency_bands.as_ref()?;
         Some((latency_bands.cause, (cell, latency_bands)))
     }));
-    by_cause.iter().map(|(cause, seen)| finding(*cause, seen)).collect()
+    by_cause.iter().map(|(cause, banded_cells)| finding(*cause, banded_cells)).collect()
 }
 
-fn finding(cause: Cause, seen: &[(&CellRecord, &LatencyBands)]) -> Finding {
-    let (first, latency_bands) = &seen[0];
+fn finding(cause: Cause, banded_cells: &[(&CellRecord, &LatencyBands)]) -> Finding {
+    let (first, latency_bands) = &banded_cells[0];
     let bands = by_size(latency_bands);
     let beside: f64 = bands.iter().map(|band| band.share).sum();
     let text = format!(
@@ -27,7 +27,7 @@ fn finding(cause: Cause, seen: &[(&CellRecord, &LatencyBands)]) -> Finding {
         words::test(first),
         rdsk_units::percent(beside),
         match &bands[..] {
-            [one] => format!("one band, {}", by(one.offset_ns)),
+            [band] => format!("one band, {}", by(band.offset_ns)),
             many if many.len() <= MAX_NAMED =>
                 format!("{} other bands: {}", many.len(), words::list(&named(many))),
             many => format!(
@@ -45,13 +45,13 @@ fn finding(cause: Cause, seen: &[(&CellRecord, &LatencyBands)]) -> Finding {
         _ => format!("{largest}: {}", cause.word()),
     };
     RULE.finding(title, text)
-        .evidence(seen.iter().take(6).map(|(cell, latency_bands)| cited(cell, latency_bands)))
+        .evidence(banded_cells.iter().take(6).map(|(cell, latency_bands)| cited(cell, latency_bands)))
         .confidence(match cause {
             Cause::Unknown | Cause::TwoSpeeds => Confidence::Measured,
             _ => Confidence::Inferred,
         })
         .advice(advice(cause))
-        .cells(seen.iter().map(|(cell, _)| *cell))
+        .cells(banded_cells.iter().map(|(cell, _)| *cell))
 }
 
 /// The bands, the largest first.

@@ -11,10 +11,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     });
     let cited = |cell: &CellRecord| cite(cell, "device", disk(analysis, cell).unwrap_or_default());
     let text = "The driver of this device keeps its data in RAM (zram also compresses it). The figure is that of RAM and CPU.";
-    let found =
+    let findings =
         RULE.about_any(&cells, "the device is RAM, not a disk", text, cited, "measure a disk instead");
     let what = format!("the device is RAM, not a disk: {}", how_many(&cells));
-    found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
+    findings.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 }
 
 fn disk(record: &Record, cell: &CellRecord) -> Option<String> {

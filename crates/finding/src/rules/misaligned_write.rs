@@ -17,7 +17,7 @@ fn costly<'a>(pair: &Comparison<'a>) -> Option<(&'a CellRecord, &'a CellRecord, 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let pairs: Vec<(&CellRecord, &CellRecord, Ratio)> =
         analysis.comparisons(Kind::Shift).filter_map(costly).collect();
-    let worst = pairs.iter().max_by(|one, other| one.2.mean.total_cmp(&other.2.mean));
+    let worst = pairs.iter().max_by(|left, right| left.2.mean.total_cmp(&right.2.mean));
     let Some(&(aligned, shifted, worst)) = worst else { return Vec::new() };
     let evidence: Vec<String> = pairs
         .iter()

@@ -8,8 +8,8 @@ use rdsk_analysis::stripe::StripeResult;
 pub(super) const RULE: Rule = Rule::new("no-stripe-seen", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let seen = stripes(analysis).into_iter();
-    let blind = seen.filter(|(_, reading)| reading.chunk().is_none() && reading.is_conclusive());
+    let readings = stripes(analysis).into_iter();
+    let blind = readings.filter(|(_, reading)| reading.chunk().is_none() && reading.is_conclusive());
     blind.map(|(cell, reading)| finding(cell, reading)).collect()
 }
 

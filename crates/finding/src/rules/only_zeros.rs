@@ -12,9 +12,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let write_first = write_first(analysis, &cells);
     let advice =
         format!("measure where data is stored (--offset), {write_first}, or measure in a directory on it");
-    let found = RULE.about_any(&cells, "only zeros were read", text, cite_content, &advice);
+    let findings = RULE.about_any(&cells, "only zeros were read", text, cite_content, &advice);
     let what = format!("only zeros were read, perhaps without the medium: {}", how_many(&cells));
-    found.into_iter().map(|one| inferred(one, what.clone())).chain(some(analysis)).collect()
+    findings.into_iter().map(|finding| inferred(finding, what.clone())).chain(some(analysis)).collect()
 }
 
 /// Zeros beside data.

@@ -11,13 +11,13 @@ fn gaps(cell: &CellRecord) -> impl Iterator<Item = &OwnGap> {
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| gaps(cell).next().is_some());
-    let all: Vec<u64> = cells.iter().flat_map(|cell| gaps(cell)).map(|gap| gap.lasts_ns).collect();
-    let total_ns: u64 = all.iter().sum();
+    let gaps_ns: Vec<u64> = cells.iter().flat_map(|cell| gaps(cell)).map(|gap| gap.lasts_ns).collect();
+    let total_ns: u64 = gaps_ns.iter().sum();
     let cited = |cell: &CellRecord| {
         let lasts_ns: u64 = gaps(cell).map(|gap| gap.lasts_ns).sum();
         cite(cell, "paused", format_args!("{}", words::nanos(lasts_ns)))
     };
-    let pauses = words::plural(all.len() as u64, "pause");
+    let pauses = words::plural(gaps_ns.len() as u64, "pause");
     let title = format!("rdsk did not run for {}, in {pauses}", words::nanos(total_ns));
     let what = "This process was stopped (SIGSTOP), its cgroup was frozen, or the machine was suspended or paused. Rates and latencies \
                 leave this time out.";
@@ -26,9 +26,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let checked = " Before anything more was written, rdsk checked again that nothing uses the target.";
     let text = &format!("{what}{}", if is_copy { "" } else { checked });
     let advice = "run it again without the pause if an interval is too wide";
-    let found = RULE.about_any(&cells, &title, text, cited, advice);
+    let findings = RULE.about_any(&cells, &title, text, cited, advice);
     let effect = |finding: Finding| finding.effect(Stake::Cost, None, title.clone());
-    found.into_iter().map(effect).collect()
+    findings.into_iter().map(effect).collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const BUSY_PERCENT: f64 = 90.0;
 const IDLER_PERCENT: f64 = 10.0;
 
 /// The cause in one or two sentences, and whether it was measured or is inferred.
-pub(super) fn of(faster: &CellRecord, slower: &CellRecord) -> (String, Confidence) {
+pub(super) fn explain(faster: &CellRecord, slower: &CellRecord) -> (String, Confidence) {
     caused_reads(slower)
         .or_else(|| flushes(faster, slower))
         .or_else(|| requests(faster, slower))
@@ -70,8 +70,8 @@ fn flushes(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confiden
 
 /// More in flight, or larger.
 fn requests(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confidence)> {
-    let more = |of: fn(&CellRecord) -> Option<f64>| {
-        Some(of(faster)? / of(slower)?).filter(|factor| *factor >= MARKED)
+    let more = |figure: fn(&CellRecord) -> Option<f64>| {
+        Some(figure(faster)? / figure(slower)?).filter(|factor| *factor >= MARKED)
     };
     let ahead = match (faster.workload.path, faster.workload.op) {
         (IoPath::Buffered | IoPath::DontCache, Op::Read) => {
@@ -131,8 +131,8 @@ fn idle(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confidence)
 
 /// What the counters show when none of them explains the rate.
 fn hidden(faster: &CellRecord, slower: &CellRecord) -> String {
-    let apart = |of: fn(&CellRecord) -> Option<f64>| {
-        let (fast, slow) = (of(faster)?, of(slower)?);
+    let apart = |figure: fn(&CellRecord) -> Option<f64>| {
+        let (fast, slow) = (figure(faster)?, figure(slower)?);
         Some((fast, slow, (fast / slow).max(slow / fast) >= ALIKE))
     };
     match (apart(request_bytes), apart(depth)) {
@@ -182,7 +182,7 @@ mod tests {
         let mut slower = cell("s", Op::Read, IoPath::Buffered, 1 << 20, 64, 700_000_000);
         slower.result.cpu_ns = faster.result.cpu_ns;
         change(&mut faster, &mut slower);
-        of(&faster, &slower)
+        explain(&faster, &slower)
     }
 
     fn util(cell: &mut CellRecord, percent: f64) {
@@ -225,9 +225,9 @@ mod tests {
                 cell.evidence.device[0].flushes = Some(flushes);
             })
         };
-        let (text, _) = of(&write(IoPath::Buffered, 1000), &write(IoPath::Direct, 2000));
+        let (text, _) = explain(&write(IoPath::Buffered, 1000), &write(IoPath::Direct, 2000));
         assert!(text.contains("waits for 2.00 flushes per write, the faster one for 1.00"), "{text}");
-        let (text, _) = of(&write(IoPath::Buffered, 1000), &write(IoPath::Direct, 1400));
+        let (text, _) = explain(&write(IoPath::Buffered, 1000), &write(IoPath::Direct, 1400));
         assert!(!text.contains("waits for"), "{text}");
     }
 }

@@ -69,8 +69,8 @@ pub(super) fn cite_verdict(cell: &CellRecord) -> String {
 }
 
 /// The citations of the first cells.
-pub(super) fn cite_all(cells: &[&CellRecord], one: impl Fn(&CellRecord) -> String) -> Vec<String> {
-    cells.iter().take(MAX_CITED).map(|cell| one(cell)).collect()
+pub(super) fn cite_all(cells: &[&CellRecord], citation: impl Fn(&CellRecord) -> String) -> Vec<String> {
+    cells.iter().take(MAX_CITED).map(|cell| citation(cell)).collect()
 }
 
 /// Whether a model of a host and a disk was measured, without a kernel, its logs and its files.

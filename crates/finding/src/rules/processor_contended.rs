@@ -24,18 +24,22 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         "{cause} Each completion is noticed late and the next I/O issued late, so the figures are worse than the device's, most of all \
          at QD1."
     );
-    let found = RULE.about_any(&cells, "busy CPU", text, cited, advice);
-    let Some((most, what)) = most(&cells) else { return found };
+    let findings = RULE.about_any(&cells, "busy CPU", text, cited, advice);
+    let Some((most, what)) = most(&cells) else { return findings };
     // Without a processor all the time, it would have done nothing.
     let factor = (most < 1.0).then(|| 1.0 / (1.0 - most));
-    found.into_iter().map(|finding| finding.effect(Stake::Figure, factor, what.clone())).collect()
+    findings.into_iter().map(|finding| finding.effect(Stake::Figure, factor, what.clone())).collect()
 }
 
 /// The largest share of the time that is lost, and who took it; `None` where what was lost is not counted.
 fn most(cells: &[&CellRecord]) -> Option<(f64, String)> {
-    let seen: Vec<Contention> = cells.iter().filter_map(|cell| contention(cell)).collect();
-    let waited = seen.iter().filter(|seen| seen.is_waited_for()).filter_map(|seen| seen.waited_for_others);
-    let stolen = seen.iter().filter(|seen| seen.is_stolen()).map(|seen| seen.steal);
+    let contentions: Vec<Contention> = cells.iter().filter_map(|cell| contention(cell)).collect();
+    let waited = contentions
+        .iter()
+        .filter(|contention| contention.is_waited_for())
+        .filter_map(|contention| contention.waited_for_others);
+    let stolen =
+        contentions.iter().filter(|contention| contention.is_stolen()).map(|contention| contention.steal);
     let many = how_many(cells);
     match (waited.max_by(f64::total_cmp), stolen.max_by(f64::total_cmp)) {
         (Some(waited), stolen) => {
@@ -56,12 +60,16 @@ fn most(cells: &[&CellRecord]) -> Option<(f64, String)> {
 }
 
 fn cited(cell: &CellRecord) -> String {
-    let Some(seen) = contention(cell) else { return cite(cell, "CPUs", "not counted") };
-    let waited = seen.waited.map(|share| format!("{} of the time of our threads", percent(share)));
+    let Some(contention) = contention(cell) else { return cite(cell, "CPUs", "not counted") };
+    let waited = contention.waited.map(|share| format!("{} of the time of our threads", percent(share)));
     let pressure =
-        seen.pressure.map(|share| format!(", tasks waited (PSI) = {} of the time", percent(share)));
-    let steal = if seen.steal > 0.0 { format!(", steal = {}", percent(seen.steal)) } else { String::new() };
-    let others = percent(seen.others);
+        contention.pressure.map(|share| format!(", tasks waited (PSI) = {} of the time", percent(share)));
+    let steal = if contention.steal > 0.0 {
+        format!(", steal = {}", percent(contention.steal))
+    } else {
+        String::new()
+    };
+    let others = percent(contention.others);
     cite(
         cell,
         "waited for a CPU",

@@ -6,14 +6,14 @@ use rdsk_analysis::contention::contention;
 pub(super) const RULE: Rule = Rule::new("processor-quota", Severity::Uncertain, Needs::Counters, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let cells = cells(analysis, |cell| contention(cell).is_some_and(|seen| seen.is_quota()));
+    let cells = cells(analysis, |cell| contention(cell).is_some_and(|contention| contention.is_quota()));
     let text = "A cgroup limits the CPU time of rdsk, and the kernel paused it whenever the quota of a period was spent, even with idle \
                 CPUs. The figures are those of the quota as much as of the device.";
     let advice = "repeat the run without the quota (cpu.max of the cgroup, cpu.cfs_quota_us with version 1, --cpus of a container), or quote \
                   the quota with the figure";
-    let found = RULE.about_any(&cells, "the CPU quota was spent", text, cited, advice);
+    let findings = RULE.about_any(&cells, "the CPU quota was spent", text, cited, advice);
     let waits = cells.iter().filter_map(|cell| contention(cell)?.waited_for_quota);
-    let Some(most) = waits.max_by(f64::total_cmp) else { return found };
+    let Some(most) = waits.max_by(f64::total_cmp) else { return findings };
     let what = format!(
         "the CPU quota of the cgroup held rdsk back: {}, up to {} of the time",
         how_many(&cells),
@@ -21,12 +21,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     );
     // Held back all the time, it would have done nothing.
     let factor = (most < 1.0).then(|| 1.0 / (1.0 - most));
-    found.into_iter().map(|finding| finding.effect(Stake::Figure, factor, what.clone())).collect()
+    findings.into_iter().map(|finding| finding.effect(Stake::Figure, factor, what.clone())).collect()
 }
 
 fn cited(cell: &CellRecord) -> String {
-    let quota = cell.evidence.processor.and_then(|seen| seen.quota).unwrap_or_default();
-    let waited = contention(cell).and_then(|seen| seen.waited_for_quota).unwrap_or(0.0);
+    let quota = cell.evidence.processor.and_then(|processor| processor.quota).unwrap_or_default();
+    let waited = contention(cell).and_then(|contention| contention.waited_for_quota).unwrap_or(0.0);
     cite(
         cell,
         "held back by the quota",

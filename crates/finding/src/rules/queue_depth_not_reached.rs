@@ -49,7 +49,7 @@ fn ops_per_visit(cell: &CellRecord) -> f64 {
 /// A visit lasts until its last I/O has completed, and the last ones have ever fewer beside them.
 fn emptied(cells: &[&CellRecord]) -> Vec<Finding> {
     let rounds = |cell: &CellRecord| ops_per_visit(cell) / metrics::wanted_depth(&cell.workload) as f64;
-    let fewest = cells.iter().copied().min_by(|one, other| rounds(one).total_cmp(&rounds(other)));
+    let fewest = cells.iter().copied().min_by(|left, right| rounds(left).total_cmp(&rounds(right)));
     let Some(cell) = fewest else { return Vec::new() };
     let (wanted, ops) = (metrics::wanted_depth(&cell.workload), words::figure(ops_per_visit(cell)));
     let text = format!(
@@ -86,7 +86,7 @@ fn never_filled(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> 
     } else {
         "look for a busy CPU, or for a device that completes faster than one thread submits"
     };
-    let found = RULE.about_any(
+    let findings = RULE.about_any(
         cells,
         "queue depth not reached",
         text(within, cells.len()),
@@ -97,20 +97,20 @@ fn never_filled(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> 
         let (had, wanted) = (metrics::depth_had(cell)?, metrics::wanted_depth(&cell.workload) as f64);
         (had > 0.0).then_some((wanted / had, had, wanted))
     });
-    let Some((factor, had, wanted)) = shares.max_by(|one, other| one.0.total_cmp(&other.0)) else {
-        return found;
+    let Some((factor, had, wanted)) = shares.max_by(|left, right| left.0.total_cmp(&right.0)) else {
+        return findings;
     };
     let what = format!("queue not full: {}, QD {} of {wanted:.0}", how_many(cells), words::figure(had));
-    found.into_iter().map(|finding| finding.effect(Stake::Figure, Some(factor), what.clone())).collect()
+    findings.into_iter().map(|finding| finding.effect(Stake::Figure, Some(factor), what.clone())).collect()
 }
 
 /// Why the queue was shorter, where the engine knows.
-fn text(within: usize, all: usize) -> &'static str {
+fn text(within: usize, cell_count: usize) -> &'static str {
     match within {
         0 => {
             "Fewer I/Os were in flight than requested. The figure belongs to the queue depth that was reached."
         }
-        _ if within == all => {
+        _ if within == cell_count => {
             "The device, or a driver above it, completes each I/O within the call that submits it (io_submit). There is no queue, and \
              the figure is that of QD1 per stream."
         }

@@ -7,9 +7,9 @@ use rdsk_analysis::trend::{Trend, VisitTrend};
 
 pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::OwnTimes, |analysis| {
     let cells = cells(analysis, |cell| {
-        let is_shown = analysis.trend(cell).is_some_and(|found| match found.shape {
+        let is_shown = analysis.trend(cell).is_some_and(|trend| match trend.shape {
             Trend::WithinVisits => {
-                found.late < found.early || first_quarter_ns(analysis, cell) >= MIN_START_NS
+                trend.late < trend.early || first_quarter_ns(analysis, cell) >= MIN_START_NS
             }
             shape => shape == Trend::OverVisits,
         });
@@ -18,9 +18,9 @@ pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::Ow
     let text = "The rate rises or falls within most repeats alike, or steadily over the run. Heat, a cache that fills, other I/O or another \
                 part of the disk can cause this.";
     let advice = "run longer with --budget and look at the rate over time; quote the rate of the last part";
-    let found =
+    let findings =
         DRIFT.about_any(&cells, "the rate changed over time", text, |cell| parts(analysis, cell), advice);
-    valued(analysis, &cells, found, |times| format!("the rate changes over time by up to {times}"))
+    valued(analysis, &cells, findings, |times| format!("the rate changes over time by up to {times}"))
 });
 
 /// A shorter first quarter is no state of the device: read-ahead and queues fill that long at the start of each pass, and caches of the
@@ -36,8 +36,8 @@ pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Nee
     let text = "The first quarter of the repeats was slower than the rest, which held steady. A device that wakes up or a cache that fills \
                 does this.";
     let advice = "give more --budget, so that the start weighs less in the mean";
-    let found = SLOW_START.about_any(&cells, "slow start", text, |cell| parts(analysis, cell), advice);
-    valued(analysis, &cells, found, |times| {
+    let findings = SLOW_START.about_any(&cells, "slow start", text, |cell| parts(analysis, cell), advice);
+    valued(analysis, &cells, findings, |times| {
         format!("the rest of a test is up to {times} as fast as its start")
     })
 });
@@ -52,31 +52,31 @@ pub(super) const FAST_START: Rule = Rule::new("fast-start", Severity::Cause, Nee
                 this, and so does a cache in the device.";
     let advice =
         "quote the rate of the later part; give more --budget, so that the start weighs less in the mean";
-    let found = FAST_START.about_any(&cells, "fast start", text, |cell| parts(analysis, cell), advice);
+    let findings = FAST_START.about_any(&cells, "fast start", text, |cell| parts(analysis, cell), advice);
     let later = later(analysis, &cells);
-    let found = valued(analysis, &cells, found, |times| {
+    let findings = valued(analysis, &cells, findings, |times| {
         format!("the start of a test is up to {times} as fast as the rest")
     });
-    found.into_iter().map(|finding| with_later(finding, &later)).collect()
+    findings.into_iter().map(|finding| with_later(finding, &later)).collect()
 });
 
 /// What a cell of the headline goes on with, else the cell that changed most: `; random 4K reads at QD1 go on at 127 IOPS`.
 fn later(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> String {
-    let weight = |cell: &CellRecord| analysis.trend(cell).map_or(0.0, |found| change(&found));
+    let weight = |cell: &CellRecord| analysis.trend(cell).map_or(0.0, |trend| change(&trend));
     let is_headline = |cell: &CellRecord| cell.experiment == Experiment::Headline;
-    let by_weight = |one: &&&CellRecord, other: &&&CellRecord| {
-        is_headline(one).cmp(&is_headline(other)).then(weight(one).total_cmp(&weight(other)))
+    let by_weight = |left: &&&CellRecord, right: &&&CellRecord| {
+        is_headline(left).cmp(&is_headline(right)).then(weight(left).total_cmp(&weight(right)))
     };
-    let Some((cell, found)) =
+    let Some((cell, trend)) =
         cells.iter().max_by(by_weight).and_then(|cell| Some((*cell, analysis.trend(cell)?)))
     else {
         return String::new();
     };
     let is_bandwidth = cell.workload.pattern == Pattern::Sequential;
     let rate = if is_bandwidth {
-        words::rate(found.late)
+        words::rate(trend.late)
     } else {
-        format!("{} IOPS", rdsk_units::count(found.late / cell.workload.block_bytes.max(1) as f64))
+        format!("{} IOPS", rdsk_units::count(trend.late / cell.workload.block_bytes.max(1) as f64))
     };
     if cells.len() == 1 { format!(", at {rate}") } else { format!("; {} go on at {rate}", words::test(cell)) }
 }
@@ -93,13 +93,13 @@ fn with_later(mut finding: Finding, later: &str) -> Finding {
 fn valued(
     analysis: &Analysis<'_>,
     cells: &[&CellRecord],
-    found: Vec<Finding>,
+    findings: Vec<Finding>,
     what: impl Fn(String) -> String,
 ) -> Vec<Finding> {
     let changes = cells.iter().filter_map(|cell| Some(change(&analysis.trend(cell)?)));
-    let Some(most) = changes.max_by(f64::total_cmp) else { return found };
+    let Some(most) = changes.max_by(f64::total_cmp) else { return findings };
     let text = format!("{}: {}", what(words::times(most)), how_many(cells));
-    found.into_iter().map(|finding| finding.effect(Stake::Figure, Some(most), text.clone())).collect()
+    findings.into_iter().map(|finding| finding.effect(Stake::Figure, Some(most), text.clone())).collect()
 }
 
 fn is_worth_it(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
@@ -107,7 +107,7 @@ fn is_worth_it(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
 }
 
 fn shape(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<Trend> {
-    analysis.trend(cell).map(|found| found.shape)
+    analysis.trend(cell).map(|trend| trend.shape)
 }
 
 /// How long the first quarter of the longest visit lasts.
@@ -118,14 +118,14 @@ fn first_quarter_ns(analysis: &Analysis<'_>, cell: &CellRecord) -> u64 {
 }
 
 /// The factor between the two parts, at least 1.
-fn change(found: &VisitTrend) -> f64 {
-    (found.late / found.early).max(found.early / found.late)
+fn change(trend: &VisitTrend) -> f64 {
+    (trend.late / trend.early).max(trend.early / trend.late)
 }
 
 /// The rates of the two parts that differ.
 fn parts(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
-    let Some(found) = analysis.trend(cell) else { return cite(cell, "windows", "steady") };
-    let (early, late) = match found.shape {
+    let Some(trend) = analysis.trend(cell) else { return cite(cell, "windows", "steady") };
+    let (early, late) = match trend.shape {
         Trend::WithinVisits => ("first third of each repeat", "last third"),
         Trend::OverVisits => ("start of the run", "its end"),
         Trend::LowStart => ("first quarter of each repeat", "the rest"),
@@ -133,10 +133,10 @@ fn parts(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     };
     let rates = format!(
         "{}, {late} = {} ({} repeats, {})",
-        words::rate(found.early),
-        words::rate(found.late),
-        found.visits,
-        words::chance(found.p_value)
+        words::rate(trend.early),
+        words::rate(trend.late),
+        trend.visits,
+        words::chance(trend.p_value)
     );
     cite(cell, early, rates)
 }

@@ -37,14 +37,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         "writes of part of a page make the {system} read up to {} B first, {each}",
         words::figure(most)
     );
-    let found = RULE.about_any(&cells, "reads before partial-page writes", text, cited, &advice);
-    found.into_iter().map(|finding| finding.effect(Stake::Cost, None, effect.clone())).collect()
+    let findings = RULE.about_any(&cells, "reads before partial-page writes", text, cited, &advice);
+    findings.into_iter().map(|finding| finding.effect(Stake::Cost, None, effect.clone())).collect()
 }
 
 /// `256 of 256 reads came from pwrite64(2), 4 KiB each`; `None` without BPF.
 fn inside_writes(analysis: &Analysis<'_>, cell: &CellRecord, page_bytes: u64) -> Option<String> {
     let block_io = analysis.block_io(cell)?;
-    let (inside, all) = block_io.reads_in_writes();
+    let (inside, total) = block_io.reads_in_writes();
     let grouped = rdsk_units::grouped;
     let calls: Vec<String> = block_io
         .origins(Op::Read)
@@ -55,9 +55,9 @@ fn inside_writes(analysis: &Analysis<'_>, cell: &CellRecord, page_bytes: u64) ->
     let mean = words::bytes(metrics::whole(inside.mean_bytes()?));
     // A mean is the size of each bio only where all of them are of one size; a page is the least that is read.
     let each = if inside.bytes == inside.count * page_bytes { "each" } else { "on average" };
-    let (inside, all, calls) = (grouped(inside.count), grouped(all.count), words::list(&calls));
+    let (inside, total, calls) = (grouped(inside.count), grouped(total.count), words::list(&calls));
     let part = block_io.part_in_words();
-    Some(format!("{inside} of {all} reads came from {calls}, {mean} {each}{part}"))
+    Some(format!("{inside} of {total} reads came from {calls}, {mean} {each}{part}"))
 }
 
 fn is_sequential(cell: &CellRecord) -> bool {

@@ -39,9 +39,9 @@ const LARGE_BIOS: f64 = 0.5;
 /// Whether the page cache submitted large bios or the queue merged small ones; nothing without BPF.
 fn where_it_grew(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let op = cell.workload.op;
-    let sizes = analysis
-        .block_io(cell)
-        .and_then(|seen| Some((seen.by(op, |_| true).mean_bytes()?, seen.requests(op).mean_bytes()?)));
+    let sizes = analysis.block_io(cell).and_then(|block_io| {
+        Some((block_io.by(op, |_| true).mean_bytes()?, block_io.requests(op).mean_bytes()?))
+    });
     let Some((bio, request)) = sizes else { return String::new() };
     let mean = words::bytes(metrics::whole(bio));
     if bio >= LARGE_BIOS * request {

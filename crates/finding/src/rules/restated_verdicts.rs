@@ -22,16 +22,16 @@ pub(super) const HOLE_READ: Rule = Rule::new("hole-read", Severity::Invalid, Nee
         "measure a file that was really written (dd if=/dev/urandom), or give a directory and let rdsk write a test \
          file"
     };
-    let found =
+    let findings =
         HOLE_READ.about_any(&cells, "unallocated blocks were read, not the disk", text, cite_hole, advice);
     let shares = cells.iter().filter_map(|cell| metrics::hole_share(cell));
-    let Some(most) = shares.max_by(f64::total_cmp) else { return found };
+    let Some(most) = shares.max_by(f64::total_cmp) else { return findings };
     let what = format!(
         "unallocated blocks were read, not the disk: {}, up to {} never written",
         how_many(&cells),
         percent(most)
     );
-    found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
+    findings.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 });
 
 pub(super) const CACHED_READ: Rule = Rule::new(
@@ -48,7 +48,7 @@ pub(super) const CACHED_READ: Rule = Rule::new(
         });
         let text = "Some or all of the data was still in RAM (page cache). The figure mixes the speed of RAM with that of the device.";
         let advice = "use direct I/O, read a span larger than memory, or run where rdsk may drop the cache";
-        let found = CACHED_READ.about_any(
+        let findings = CACHED_READ.about_any(
             &cells,
             "RAM (page cache) answered reads",
             text,
@@ -56,13 +56,13 @@ pub(super) const CACHED_READ: Rule = Rule::new(
             advice,
         );
         let shares = cells.iter().filter_map(|cell| cell.verdict.as_ref()?.device_share);
-        let Some(least) = shares.min_by(f64::total_cmp) else { return found };
+        let Some(least) = shares.min_by(f64::total_cmp) else { return findings };
         let what = format!(
             "RAM (page cache) answered reads: {}, and the device moved as little as {} of the bytes",
             how_many(&cells),
             percent(least)
         );
-        found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
+        findings.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
     },
 );
 
@@ -100,7 +100,7 @@ pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Nee
         in_force(&cells)
     );
     let advice = "run outside the limited cgroup (container, slice), or raise the limit";
-    let found = THROTTLED.about_any(
+    let findings = THROTTLED.about_any(
         &cells,
         "limited by a cgroup",
         text,
@@ -110,11 +110,11 @@ pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Nee
     let bursts = cells.iter().filter(|cell| is_burst(cell, &analysis.targets)).count();
     let above = match bursts {
         0 => String::new(),
-        all if all == cells.len() => ", above it in bursts".to_owned(),
+        count if count == cells.len() => ", above it in bursts".to_owned(),
         some => format!(", {some} above it in bursts"),
     };
     let what = format!("a cgroup limits the rate to {}: {}{above}", in_force(&cells), how_many(&cells));
-    found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
+    findings.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 });
 
 /// `4.00 MiB/s and 1000 IOPS`: the limits of these cells that are in force. The evidence says by which files.
@@ -179,8 +179,8 @@ fn cite_cached(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
 fn cite_others(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let block_io = analysis.block_io(cell);
     let others = block_io.iter().flat_map(|block_io| {
-        let of = |op: Op| (op, block_io.by(op, |origin| origin == Origin::Other));
-        [of(Op::Read), of(Op::Write)]
+        let by_others = |op: Op| (op, block_io.by(op, |origin| origin == Origin::Other));
+        [by_others(Op::Read), by_others(Op::Write)]
     });
     let parts: Vec<String> = others
         .filter(|(_, sum)| sum.count > 0)

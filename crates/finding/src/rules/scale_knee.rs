@@ -26,7 +26,7 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
     let mut group = group.to_vec();
     // By what is said of them, so that chance does not choose among equal ones.
     let shown = |stop: &Stop| (gain(stop) * 1000.0).round();
-    group.sort_by(|(_, one), (_, other)| shown(other).total_cmp(&shown(one)));
+    group.sort_by(|(_, left), (_, right)| shown(right).total_cmp(&shown(left)));
     let (line, stop) = *group.first()?;
     let cause = stop.limit.cause()?;
     let sizes: Vec<String> = group.iter().map(|(line, _)| words::fio_size(line.block_bytes)).collect();

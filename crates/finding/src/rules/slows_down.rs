@@ -14,11 +14,13 @@ const CROSSED: f64 = 0.05;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let fallen: Vec<Shifted<'_>> =
-        shifted(analysis).into_iter().filter(|one| one.support.is_none()).collect();
+        shifted(analysis).into_iter().filter(|shifted| shifted.support.is_none()).collect();
     // A fall within a visit is known best.
-    let seen = fallen.iter().find(|one| one.falls[0].within_visit);
-    let Some(&Shifted { cell: first, falls, .. }) = seen.or(fallen.first()) else { return Vec::new() };
-    let cells: Vec<&CellRecord> = fallen.iter().map(|one| one.cell).collect();
+    let within_visit = fallen.iter().find(|shifted| shifted.falls[0].within_visit);
+    let Some(&Shifted { cell: first, falls, .. }) = within_visit.or(fallen.first()) else {
+        return Vec::new();
+    };
+    let cells: Vec<&CellRecord> = fallen.iter().map(|shifted| shifted.cell).collect();
     let fall = &falls[0];
     let text = format!(
         "After {} and {}, {} fell from {} to {} and stayed low{}{}. Heat, spent burst credit, a full cache{} or other I/O can cause this.",
@@ -47,7 +49,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                     how_many(&cells)
                 ),
             )
-            .evidence(fallen.iter().take(MAX_CITED).map(|one| cited(one.cell, &one.falls[0])))
+            .evidence(fallen.iter().take(MAX_CITED).map(|shifted| cited(shifted.cell, &shifted.falls[0])))
             .advice(
                 "quote both levels, the lower one for sustained work; let the device rest and repeat the run to see whether the \
                  higher one comes back",
@@ -78,7 +80,7 @@ fn fast_starts(course: &RateSeries, fall: &LevelShift) -> usize {
 
 /// When the falls happened, if one event explains those of all cells.
 fn one_event(record: &Record, fallen: &[Shifted<'_>]) -> String {
-    let times: Vec<(u64, u64)> = fallen.iter().map(|one| one.falls[0].run_ns).collect();
+    let times: Vec<(u64, u64)> = fallen.iter().map(|shifted| shifted.falls[0].run_ns).collect();
     let earliest = times.iter().map(|(begin, _)| *begin).max().unwrap_or(0);
     let latest = times.iter().map(|(_, end)| *end).min().unwrap_or(0);
     if !rate_series::has_times(record) || earliest > latest + ONE_EVENT_NS {

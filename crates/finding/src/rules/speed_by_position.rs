@@ -18,7 +18,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         // With small blocks on a rotational disk, seeks differ more than the tracks do.
         .filter(|(cell, zones)| is_steady(zones) || !rdsk_analysis::zones::rotates(analysis, cell))
         .collect();
-    let targets = by_key(read.into_iter().map(|one| (&one.0.workload.targets, one)));
+    let targets = by_key(read.into_iter().map(|reading| (&reading.0.workload.targets, reading)));
     targets.into_iter().filter_map(|(_, of_target)| of_disk(analysis, &of_target)).collect()
 }
 

@@ -51,20 +51,20 @@ fn has_stalls(cells: &[Stalled<'_>]) -> bool {
 }
 
 fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times: bool) -> Finding {
-    let cells: Vec<&CellRecord> = stalled.iter().map(|one| one.cell).collect();
-    let mut all: Vec<Stall> = stalled.iter().flat_map(|one| one.stalls.iter().copied()).collect();
+    let cells: Vec<&CellRecord> = stalled.iter().map(|test| test.cell).collect();
+    let mut stalls: Vec<Stall> = stalled.iter().flat_map(|test| test.stalls.iter().copied()).collect();
     // Where visits have no start times, those of one cell still have an order.
     let begin_ns = |stall: &Stall| if has_times { stall.start_ns } else { stall.cell_ns };
-    all.sort_by_key(begin_ns);
+    stalls.sort_by_key(begin_ns);
     // Times of several cells or visits are comparable only when all are counted from the start of the run.
     let is_one_sitting = cells.iter().all(|cell| cell.sitting() == cells[0].sitting());
     let is_comparable =
         (has_times && is_one_sitting) || (cells.len() == 1 && cells[0].result.visits.len() <= 1);
-    let begins_ns: Vec<u64> = all.iter().map(begin_ns).collect();
+    let begins_ns: Vec<u64> = stalls.iter().map(begin_ns).collect();
     let every = if is_comparable { period(&begins_ns) } else { None };
-    let lost_ns: u64 = all.iter().map(|stall| stall.lasts_ns).sum();
-    let lengths = lengths(&all);
-    let times = if all.len() == 1 { "Once".into() } else { format!("{} times", all.len()) };
+    let lost_ns: u64 = stalls.iter().map(|stall| stall.lasts_ns).sum();
+    let lengths = lengths(&stalls);
+    let times = if stalls.len() == 1 { "Once".into() } else { format!("{} times", stalls.len()) };
     let regular = every.map_or(String::new(), |ns| format!(", every {}", words::nanos(ns)));
     let text = format!(
         "{times}{regular}, no I/O completed for {lengths} with at least one waiting; the others took {} as usual, and {} of the I/O time was \
@@ -75,14 +75,14 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
     );
     let title = match every {
         Some(ns) => format!("stalls every {}, {lengths}: {}", words::nanos(ns), how_many(&cells)),
-        None => format!("{} of {lengths}: {}", words::plural(all.len() as u64, "stall"), how_many(&cells)),
+        None => format!("{} of {lengths}: {}", words::plural(stalls.len() as u64, "stall"), how_many(&cells)),
     };
     let lost = metrics::ratio(lost_ns, elapsed_ns.max(1));
     let length = lengths.trim_end_matches(" each");
     let often = match every {
         Some(ns) => format!("{length} every {}", words::nanos(ns)),
-        None if all.len() == 1 => format!("{length} once"),
-        None => format!("{length}, {} times", all.len()),
+        None if stalls.len() == 1 => format!("{length} once"),
+        None => format!("{length}, {} times", stalls.len()),
     };
     let effect = format!(
         "I/O stops for {often} in {}: {} of the I/O time",
@@ -103,16 +103,16 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
         .cells(cells)
 }
 
-fn cited(one: &Stalled<'_>) -> String {
-    let latency = one.cell.result.latency_ns.as_ref();
+fn cited(stalled: &Stalled<'_>) -> String {
+    let latency = stalled.cell.result.latency_ns.as_ref();
     let ns = |ns: Option<u64>| ns.map_or_else(|| "unknown".into(), words::nanos);
     cite(
-        one.cell,
+        stalled.cell,
         "windows without progress",
         format_args!(
             "{} of {}, latency max = {}, p50 = {}",
-            words::plural(one.stalls.len() as u64, "stall"),
-            lengths(one.stalls),
+            words::plural(stalled.stalls.len() as u64, "stall"),
+            lengths(stalled.stalls),
             ns(latency.and_then(|latency| latency.max)),
             ns(latency.and_then(|latency| latency.p50)),
         ),
@@ -122,8 +122,8 @@ fn cited(one: &Stalled<'_>) -> String {
 /// What an ordinary I/O takes, from the quickest of the cells to the slowest.
 fn usual(cells: &[&CellRecord]) -> String {
     let typical = |cell: &&CellRecord| cell.result.latency_ns.as_ref().and_then(metrics::typical_ns);
-    let known: Vec<u64> = cells.iter().filter_map(typical).collect();
-    match known.iter().min().zip(known.iter().max()) {
+    let typical_ns: Vec<u64> = cells.iter().filter_map(typical).collect();
+    match typical_ns.iter().min().zip(typical_ns.iter().max()) {
         None => "an unknown time".into(),
         Some((least, most)) if least == most => words::nanos(*least),
         Some((least, most)) => {

@@ -7,8 +7,8 @@ use rdsk_analysis::stripe::{Agreement, SURE, StripeResult};
 pub(super) const RULE: Rule = Rule::new("stripe-hints-differ", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let seen = stripes(analysis).into_iter();
-    seen.filter_map(|(cell, reading)| finding(analysis, cell, reading)).collect()
+    let readings = stripes(analysis).into_iter();
+    readings.filter_map(|(cell, reading)| finding(analysis, cell, reading)).collect()
 }
 
 fn finding(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
@@ -42,8 +42,8 @@ fn evidence(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Vec<S
     });
     let name =
         |size: Option<(u64, f64)>| size.map_or_else(|| "none".to_owned(), |(bytes, _)| words::bytes(bytes));
-    let seen = format!("{}, full stripe = {}", name(reading.chunk()), name(reading.stripe()));
-    hints.into_iter().chain([cite(cell, "chunk", seen)]).collect()
+    let sizes = format!("{}, full stripe = {}", name(reading.chunk()), name(reading.stripe()));
+    hints.into_iter().chain([cite(cell, "chunk", sizes)]).collect()
 }
 
 #[cfg(test)]

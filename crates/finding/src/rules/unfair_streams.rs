@@ -11,7 +11,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let points = grids.iter().flat_map(|grid| &grid.lines).flat_map(|line| &line.points);
     let unfair: Vec<(&Point<'_>, Evenness)> =
         points.filter_map(|point| Some((point, unfairness(point)?))).collect();
-    let Some((worst, jain)) = unfair.iter().min_by(|one, other| one.1.mean.total_cmp(&other.1.mean)) else {
+    let Some((worst, jain)) = unfair.iter().min_by(|left, right| left.1.mean.total_cmp(&right.1.mean)) else {
         return Vec::new();
     };
     let by_target = worst.targets.len() > 1 && jain.is_fair_on_each_target();

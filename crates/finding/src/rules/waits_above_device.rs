@@ -27,9 +27,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let text = "Requests reached the device long after the call, or the call returned long after the device was done, so the figure is not \
                 the device's. A cgroup limit that rdsk cannot read, io.cost, io.latency, writeback throttling or a filesystem lock does this.";
     let advice = "compare outside the container or slice, and read io.max, io.latency and io.cost of every cgroup above";
-    let mut found = RULE.about_any(&cells, "I/Os waited above the device", text, cited, advice);
+    let mut findings = RULE.about_any(&cells, "I/Os waited above the device", text, cited, advice);
     let (lines, named) = in_force(&cells);
-    for finding in &mut found {
+    for finding in &mut findings {
         finding.evidence.extend(lines.iter().cloned());
     }
     let Some(worst) = cells
@@ -37,7 +37,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         .filter_map(|cell| waits(analysis, cell))
         .max_by(|a, b| factor(*a).total_cmp(&factor(*b)))
     else {
-        return found;
+        return findings;
     };
     let what = format!(
         "I/Os waited above the device: {}, {} of {} each{named}",
@@ -48,7 +48,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     // That it was outside the device is measured; what held it is not.
     let valued =
         |finding: Finding| finding.inferred().effect(Stake::Figure, Some(factor(worst)), what.clone());
-    found.into_iter().map(valued).collect()
+    findings.into_iter().map(valued).collect()
 }
 
 /// The controllers and limits in force on the cells' targets, one line each, and a clause that names them. That they held the I/O is
@@ -63,9 +63,15 @@ fn in_force(cells: &[&CellRecord]) -> (Vec<String>, String) {
             let setting = [bytes, ops].into_iter().flatten().collect::<String>();
             (limit.target, "a limit", &limit.device, &limit.source, setting)
         });
-        let controls = cell.evidence.controls.iter().map(|one| {
-            let kind = if one.source.ends_with("/io.latency") { "io.latency" } else { "io.cost" };
-            (one.target, kind, &one.device, &one.source, format!(" {}", printable(&one.setting)))
+        let controls = cell.evidence.controls.iter().map(|control| {
+            let kind = if control.source.ends_with("/io.latency") { "io.latency" } else { "io.cost" };
+            (
+                control.target,
+                kind,
+                &control.device,
+                &control.source,
+                format!(" {}", printable(&control.setting)),
+            )
         });
         for (target, kind, device, source, setting) in limits.chain(controls) {
             let device = printable(device);
@@ -93,13 +99,13 @@ fn waits(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<InDevice> {
     use VerdictCode::{CpuBound, Disturbed, SourceBound, Throttled};
     let is_explained =
         [CpuBound, Disturbed, SourceBound, Throttled].iter().any(|&code| has_verdict(cell, code))
-            || contention(cell).is_some_and(|seen| seen.is_much() || seen.is_quota());
+            || contention(cell).is_some_and(|contention| contention.is_much() || contention.is_quota());
     // What some visits took is not held against the processor time of all; at the rates of I/Os that wait so long, all are followed.
     let is_of_all = part_in_words(cell).is_empty();
     let times = analysis.in_device(cell).filter(|_| is_of_all && !is_explained)?;
     let outside_ns = times.outside_ns();
     // Cells too short to know what else computed still know how long their own threads waited for a processor.
-    let waited_ns = cell.evidence.processor.and_then(|seen| seen.own_wait_ns).unwrap_or(0);
+    let waited_ns = cell.evidence.processor.and_then(|processor| processor.own_wait_ns).unwrap_or(0);
     let cpu_ns = metrics::ratio(
         metrics::cpu_ns(cell)?.saturating_add(waited_ns),
         cell.result.ops.filter(|&ops| ops >= MIN_OPS)?,

@@ -10,16 +10,18 @@ pub(super) const RULE: Rule = Rule::new("write-cache-full", Severity::Uncertain,
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let full: Vec<(Shifted<'_>, SupportingEvidence)> = shifted(analysis)
         .into_iter()
-        .filter_map(|mut one| one.support.take().map(|support| (one, support)))
+        .filter_map(|mut shifted| shifted.support.take().map(|support| (shifted, support)))
         .collect();
     // Before the first fall of the run, the least data that may be in the cache was written.
-    let all =
-        full.iter().flat_map(|(one, support)| one.falls.iter().map(move |fall| (one.cell, *fall, support)));
-    let first = all.min_by_key(|(_, fall, _)| (!fall.within_visit, fall.run_ns, u64::MAX - fall.visit_bytes));
+    let falls = full
+        .iter()
+        .flat_map(|(shifted, support)| shifted.falls.iter().map(move |fall| (shifted.cell, *fall, support)));
+    let first =
+        falls.min_by_key(|(_, fall, _)| (!fall.within_visit, fall.run_ns, u64::MAX - fall.visit_bytes));
     let Some((first, fall, support)) = first else { return Vec::new() };
-    let cells: Vec<&CellRecord> = full.iter().map(|(one, _)| one.cell).collect();
+    let cells: Vec<&CellRecord> = full.iter().map(|(shifted, _)| shifted.cell).collect();
     let mut evidence: Vec<String> =
-        full.iter().take(MAX_CITED).map(|(one, _)| cited(one.cell, &one.falls[0])).collect();
+        full.iter().take(MAX_CITED).map(|(shifted, _)| cited(shifted.cell, &shifted.falls[0])).collect();
     if let SupportingEvidence::ReadsHeld { test, before, after } = support {
         let (before, after) = (words::rate(*before), words::rate(*after));
         evidence.push(format!("{test}: rate before the fall = {before}, after it = {after}"));

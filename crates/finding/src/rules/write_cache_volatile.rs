@@ -6,7 +6,7 @@ pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Cause,
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_volatile = |cell: &CellRecord| !volatile(analysis, cell).is_empty();
-    let all = cells(analysis, |cell| {
+    let volatile_cells = cells(analysis, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path == IoPath::Direct
             && cell.workload.sync == Sync::None
@@ -14,8 +14,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     });
     // The many cells of the align table add nothing when other cells show it.
     let others: Vec<&CellRecord> =
-        all.iter().copied().filter(|cell| cell.experiment != Experiment::Align).collect();
-    let cells = if others.is_empty() { all } else { others };
+        volatile_cells.iter().copied().filter(|cell| cell.experiment != Experiment::Align).collect();
+    let cells = if others.is_empty() { volatile_cells } else { others };
     let Some(first) = cells.first() else { return Vec::new() };
     let names = volatile(analysis, first);
     let name = words::list(&names);

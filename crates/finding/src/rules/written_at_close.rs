@@ -13,11 +13,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let text = "write(2) left the data in RAM, and the last close of a block device writes what is left before it returns. It asks the device \
                 for no flush, so with a volatile write cache the data is not yet safe.";
     let advice = "add the time of close(2) to that of the writes, and use fsync (dd: conv=fsync) where the data has to be safe";
-    let found =
+    let findings =
         RULE.about_any(&cells, "written by the last close", text, |cell| cited(analysis, cell), advice);
     let shares = cells.iter().filter_map(|cell| Some((cell, at_close(analysis, cell)?)));
-    let most = shares.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
-    let Some((cell, (sum, share))) = most else { return found };
+    let most = shares.max_by(|left, right| left.1.1.total_cmp(&right.1.1));
+    let Some((cell, (sum, share))) = most else { return findings };
     let what = format!(
         "the last close wrote {} ({}) that write(2) had left in RAM{}: {}",
         words::bytes(sum.bytes),
@@ -25,7 +25,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         part_in_words(cell),
         how_many(&cells)
     );
-    found.into_iter().map(|finding| finding.effect(Stake::Cost, None, what.clone())).collect()
+    findings.into_iter().map(|finding| finding.effect(Stake::Cost, None, what.clone())).collect()
 }
 
 /// What a cell's close wrote, and its share of the cell's bytes.

@@ -30,7 +30,7 @@ pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
 /// The figures of several Records, column by column.
 pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     let of_column = |(column, rows): (String, Vec<NamedCell<'_>>)| {
-        of_group(&Group { slug: format!("-{}", slug(&column)), of: format!(", {column}") }, &rows)
+        of_group(&Group { slug: format!("-{}", slug(&column)), title_end: format!(", {column}") }, &rows)
     };
     let columns = by_key(labelled(subjects).into_iter().map(|row| (row.label.clone(), row)));
     // A path that none of the systems has would be an empty figure; the tables of each run name it.
@@ -109,7 +109,7 @@ fn by_size(group: &Group, rows: &[&NamedCell<'_>]) -> Figure {
     let noun = noun(rows.iter().map(|row| row.cell));
     let unit = Unit::fit(&Unit::TIMES, rows.iter().filter_map(|row| mean_ns(row.cell)));
     let point =
-        |cell: &CellRecord| Some(Point::at(cell.workload.block_bytes as f64, unit.of(mean_ns(cell)?)));
+        |cell: &CellRecord| Some(Point::at(cell.workload.block_bytes as f64, unit.scaled(mean_ns(cell)?)));
     let plot = Plot::new(
         Axis::log("block size", "")
             .with_ticks(size_ticks(rows.iter().map(|row| row.cell.workload.block_bytes))),
@@ -118,7 +118,7 @@ fn by_size(group: &Group, rows: &[&NamedCell<'_>]) -> Figure {
     );
     Figure {
         id: group.id("align-size"),
-        title: format!("Time per {noun} by block size{}", group.of),
+        title: format!("Time per {noun} by block size{}", group.title_end),
         shows: format!(
             "Aligned {noun}s, a line for each state of the page cache and path. Both axes are logarithmic. What is not possible \
              on a path has no value; the evidence says why."
@@ -141,7 +141,7 @@ fn by_place(group: &Group, mut rows: Vec<&NamedCell<'_>>) -> Figure {
     let places = distinct(rows.iter().map(|row| place_of(row.cell)));
     let point = |cell: &CellRecord| {
         let row = places.iter().position(|place| *place == place_of(cell))?;
-        Some(Point::at(unit.of(mean_ns(cell)?), row as f64))
+        Some(Point::at(unit.scaled(mean_ns(cell)?), row as f64))
     };
     let plot = Plot::new(
         Axis::log(&format!("mean time per {noun}"), unit.name),
@@ -150,7 +150,7 @@ fn by_place(group: &Group, mut rows: Vec<&NamedCell<'_>>) -> Figure {
     );
     Figure {
         id: group.id("align-place"),
-        title: format!("Time per {noun} by alignment{}", group.of),
+        title: format!("Time per {noun} by alignment{}", group.title_end),
         shows: format!(
             "The same {noun}s at multiples of their size and moved by some bytes, a mark each. The axis is logarithmic."
         ),
@@ -198,7 +198,7 @@ fn reads(group: &Group, rows: &[NamedCell<'_>]) -> Option<Figure> {
         |(row, bytes): &(&NamedCell<'_>, f64)| vec![row.name(), place_of(row.cell), significant(*bytes)];
     Some(Figure {
         id: group.id("align-reads"),
-        title: format!("Reads that writes caused{}", group.of),
+        title: format!("Reads that writes caused{}", group.title_end),
         shows: format!(
             "Bytes that the kernel read for each uncached write: a write of a part of a page makes it read the page first. \
              No bar means no read.{without}"
@@ -220,6 +220,6 @@ fn table(rows: &[&NamedCell<'_>]) -> Table {
             row.remark.clone(),
         ]
     };
-    let of = format!("{} of", noun(rows.iter().map(|row| row.cell)));
-    Table::new(["", &of, "mean, µs", "read for each, B", "remark"], rows.iter().map(row))
+    let row_head = format!("{} of", noun(rows.iter().map(|row| row.cell)));
+    Table::new(["", &row_head, "mean, µs", "read for each, B", "remark"], rows.iter().map(row))
 }

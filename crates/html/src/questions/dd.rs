@@ -69,8 +69,12 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     let part = |(kind, (name, times)): (usize, &Part)| {
         let bar = |(row, (_, result, run)): (usize, &NamedRun<'_>)| {
             let (from, to) = times(run)?;
-            let point =
-                Point { x: unit.of(to as f64), y: row as f64, from: unit.of(from as f64), interval: None };
+            let point = Point {
+                x: unit.scaled(to as f64),
+                y: row as f64,
+                from: unit.scaled(from as f64),
+                interval: None,
+            };
             Some((*result, point))
         };
         let series = move |(result, points): (Option<usize>, Vec<Point>)| {

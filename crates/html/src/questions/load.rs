@@ -51,9 +51,9 @@ fn by_time(rows: &[NamedCell<'_>], has_several: bool) -> Option<Figure> {
     let times: Vec<f64> = windows().filter_map(|window| Some(window.p50_ns? as f64)).collect();
     let time = Unit::fit(&Unit::TIMES, rdsk_stats::median(&times));
     let point = |window: &LatencyWindow| {
-        let median = time.of(window.p50_ns? as f64);
+        let median = time.scaled(window.p50_ns? as f64);
         let seconds = (window.begin_ns + window.lasts_ns / 2) as f64 / 1e9;
-        let most = window.p99_ns.or(window.max_ns).map_or(median, |ns| time.of(ns as f64));
+        let most = window.p99_ns.or(window.max_ns).map_or(median, |ns| time.scaled(ns as f64));
         Some(Point { x: seconds, y: median, interval: Some((median, most)), ..Point::default() })
     };
     let series = lines.iter().enumerate().map(|(style, (index, name, kind))| {
@@ -105,7 +105,7 @@ fn curve(searches: &[(&str, Promised)]) -> Option<Figure> {
     let line = |(index, (result, promised)): (usize, &(&str, Promised)), style: usize| {
         let ns = |step: &Step| if style == 0 { step.held_ns } else { step.p50_ns };
         let point = |step: &Step| {
-            Some(Point { x: step.offered_per_s, y: time.of(ns(step)? as f64), ..Point::default() })
+            Some(Point { x: step.offered_per_s, y: time.scaled(ns(step)? as f64), ..Point::default() })
         };
         let what = if style == 0 { name.clone() } else { "p50".to_owned() };
         let legend = if searches.len() > 1 { format!("{result}: {what}") } else { what };

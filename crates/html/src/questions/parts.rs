@@ -71,13 +71,13 @@ pub(super) fn targets_slug(record: &Record, cell: &CellRecord) -> String {
 pub(super) struct Group {
     pub(super) slug: String,
     /// `of 4 KiB on /dev/sdb`; empty where there is no other group.
-    pub(super) of: String,
+    pub(super) title_end: String,
 }
 
 impl Group {
     /// The targets of a cell.
     pub(super) fn of_cell(record: &Record, cell: &CellRecord) -> Self {
-        Self { slug: targets_slug(record, cell), of: on_target(record, cell) }
+        Self { slug: targets_slug(record, cell), title_end: on_target(record, cell) }
     }
 
     /// `align-size-t0`: the id of one of its figures.
@@ -98,14 +98,14 @@ pub(super) fn noun<'c>(cells: impl IntoIterator<Item = &'c CellRecord>) -> &'sta
 /// What each cell's figure is of, with the requests that its device saw, equal sentences once, under the names of the cells.
 pub(super) fn evidence<'a>(cells: impl IntoIterator<Item = (String, &'a CellRecord)>) -> Vec<String> {
     let said = by_key(cells.into_iter().map(|(name, cell)| (sentence(cell), name)));
-    let all = said.len();
+    let count = said.len();
     let mut lines: Vec<String> = said
         .into_iter()
         .take(MAX_EVIDENCE)
         .map(|(text, names)| format!("{}: {text}", names.join("; ")))
         .collect();
-    if all > MAX_EVIDENCE {
-        lines.push(format!("… and {} more, which rdsk show --json has.", all - MAX_EVIDENCE));
+    if count > MAX_EVIDENCE {
+        lines.push(format!("… and {} more, which rdsk show --json has.", count - MAX_EVIDENCE));
     }
     lines.iter().map(|line| printable(line)).collect()
 }
@@ -130,7 +130,7 @@ fn sentence(cell: &CellRecord) -> String {
 
 /// The interval of an estimate in a unit.
 pub(super) fn interval(estimate: Estimate, unit: Unit) -> Option<(f64, f64)> {
-    Some((unit.of(estimate.low?), unit.of(estimate.high?)))
+    Some((unit.scaled(estimate.low?), unit.scaled(estimate.high?)))
 }
 
 /// A figure with its unit, or `–`.

@@ -71,33 +71,33 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
 }
 
 /// `direct`, `64 KiB direct` where there are several sizes.
-fn path_and_size(all: &[NamedCell<'_>], row: &NamedCell<'_>) -> String {
+fn path_and_size(rows: &[NamedCell<'_>], row: &NamedCell<'_>) -> String {
     let bytes = row.cell.workload.block_bytes;
-    let has_sizes = all.iter().any(|other| other.cell.workload.block_bytes != bytes);
+    let has_sizes = rows.iter().any(|other| other.cell.workload.block_bytes != bytes);
     let size = if has_sizes { format!("{} ", Bytes(bytes)) } else { String::new() };
     format!("{size}{}", path_column(row.cell))
 }
 
 /// The cells by targets, direction and size; of several Records those of each path together.
 fn named<'s>(subjects: &[Subject<'s, '_>]) -> Vec<NamedCell<'s>> {
-    let all = rows(subjects, Experiment::Paths, |_| String::new());
+    let rows = rows(subjects, Experiment::Paths, |_| String::new());
     let labels: Vec<String> =
-        all.iter().map(|row| format!("{} {}", row.op(), path_and_size(&all, row))).collect();
-    let all = all.into_iter().zip(labels).map(|(row, label)| NamedCell { label, ..row });
+        rows.iter().map(|row| format!("{} {}", row.op(), path_and_size(&rows, row))).collect();
+    let rows = rows.into_iter().zip(labels).map(|(row, label)| NamedCell { label, ..row });
     let key = |row: &NamedCell<'_>| (row.owner.clone(), row.cell.workload.op, row.cell.workload.block_bytes);
-    let grouped = by_key(all.map(|row| (key(&row), row))).into_iter().flat_map(|(_, rows)| rows);
+    let grouped = by_key(rows.map(|row| (key(&row), row))).into_iter().flat_map(|(_, rows)| rows);
     // Of several Records the cells of each path together.
     let together = by_key(grouped.map(|row| (row.label.clone(), row)));
     together.into_iter().flat_map(|(_, rows)| rows).collect()
 }
 
 fn times(cell: &CellRecord) -> Option<Times> {
-    let of = |ns: Option<u64>| passes::per_pass(cell, ns?);
+    let per_pass = |ns: Option<u64>| passes::per_pass(cell, ns?);
     let is_write = cell.workload.op == Op::Write;
     Some(Times {
-        return_ns: of(cell.result.to_return_ns)?,
-        close_ns: of(cell.result.to_close_ns).filter(|_| is_write),
-        stable_ns: of(cell.result.to_stable_ns).filter(|_| is_write),
+        return_ns: per_pass(cell.result.to_return_ns)?,
+        close_ns: per_pass(cell.result.to_close_ns).filter(|_| is_write),
+        stable_ns: per_pass(cell.result.to_stable_ns).filter(|_| is_write),
     })
 }
 
@@ -107,7 +107,8 @@ fn series(timed: &[(&NamedCell<'_>, Times)], unit: Unit) -> Vec<Series> {
     let part = |kind: usize, name: &str, part: &dyn Fn(&Times) -> Option<(f64, f64)>| {
         let point = |(place, (row, times)): (usize, &(&NamedCell<'_>, Times))| {
             let (from, to) = part(times)?;
-            let point = Point { x: unit.of(to), y: place as f64, from: unit.of(from), interval: None };
+            let point =
+                Point { x: unit.scaled(to), y: place as f64, from: unit.scaled(from), interval: None };
             let look = row.whose.kind(kind);
             Some(((look, look.map(|_| row.owner.clone()).unwrap_or_default()), point))
         };

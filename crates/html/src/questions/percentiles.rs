@@ -31,10 +31,10 @@ pub(super) fn figure(id: &str, title: &str, rows: &[NamedCell<'_>]) -> Option<Fi
         || rows.iter().filter_map(|row| Some((row.name_with_op(), row.cell.result.latency_ns.as_ref()?)));
     let lines: Vec<(String, Vec<(f64, f64)>)> =
         latencies().map(|(name, latency)| (name, values(latency))).collect();
-    let all = || lines.iter().flat_map(|(_, values)| values);
-    let times: Vec<f64> = all().map(|&(_, ns)| ns).collect();
+    let quantiles = || lines.iter().flat_map(|(_, values)| values);
+    let times: Vec<f64> = quantiles().map(|&(_, ns)| ns).collect();
     let unit = Unit::fit(&Unit::TIMES, rdsk_stats::median(&times));
-    let deepest = all().map(|&(share, _)| share).fold(0.0, f64::max);
+    let deepest = quantiles().map(|&(share, _)| share).fold(0.0, f64::max);
     if deepest == 0.0 {
         return None;
     }
@@ -42,7 +42,7 @@ pub(super) fn figure(id: &str, title: &str, rows: &[NamedCell<'_>]) -> Option<Fi
     let ticks = ticks.map(|&(share, label)| Tick { at: rarity(share), label: label.into() }).collect();
     let looks = looks(&rows.iter().collect::<Vec<_>>());
     let series = lines.iter().zip(looks).map(|((name, values), look)| {
-        let points = values.iter().map(|&(share, ns)| Point::at(rarity(share), unit.of(ns))).collect();
+        let points = values.iter().map(|&(share, ns)| Point::at(rarity(share), unit.scaled(ns))).collect();
         Series::new(name.as_str(), Shape::Line, points).looking(look)
     });
     let plot = Plot::new(

@@ -120,7 +120,7 @@ fn series(rows: &[&NamedCell<'_>], measure: Measure, length: Length) -> Vec<Seri
             let place = labels.iter().position(|label| *label == row.label)?;
             let (rate, most) = (rate(row, measure)?, highest[place].max(f64::MIN_POSITIVE));
             let scaled = |value: f64| match length {
-                Length::Unit(unit) => unit.of(value),
+                Length::Unit(unit) => unit.scaled(value),
                 Length::OfRow => value / most * 100.0,
             };
             let ends = interval(rate, Unit::ONE).map(|(low, high)| (scaled(low), scaled(high)));

@@ -116,7 +116,7 @@ pub(super) fn rows<'s>(
 pub(super) fn looks(rows: &[&NamedCell<'_>]) -> Vec<Option<Look>> {
     let kind = |row: &&NamedCell<'_>| (row.label.clone(), row.op(), row.whose.set);
     let kinds = distinct(rows.iter().map(kind));
-    let place = |row: &&NamedCell<'_>| kinds.iter().position(|known| *known == kind(row)).unwrap_or(0);
+    let place = |row: &&NamedCell<'_>| kinds.iter().position(|other| *other == kind(row)).unwrap_or(0);
     rows.iter().map(|row| row.whose.kind(place(row))).collect()
 }
 

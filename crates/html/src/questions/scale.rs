@@ -73,12 +73,16 @@ fn most_streams(grids: &[OwnedGrid<'_, '_>]) -> Figure {
             let look = Look { style: look.style + style, ..look };
             Series::new(joined(&owned.owner, &what), Shape::Line, points).looking(Some(look))
         };
-        most.map(|most| (0, most)).into_iter().chain(single.map(|one| (2, one))).map(line).collect::<Vec<_>>()
+        most.map(|most| (0, most))
+            .into_iter()
+            .chain(single.map(|single| (2, single)))
+            .map(line)
+            .collect::<Vec<_>>()
     });
-    let all: Vec<&OwnedGrid<'_, '_>> = grids.iter().collect();
+    let grid_refs: Vec<&OwnedGrid<'_, '_>> = grids.iter().collect();
     let directions =
         if is_alone { writes_against_reads(grids[0].subject.analysis).join(" ") } else { String::new() };
-    let noun = noun(&all);
+    let noun = noun(&grid_refs);
     let shows = format!(
         "All {noun}s together while all of them ran, with the 95% interval, for the most {noun}s that were measured."
     );
@@ -86,9 +90,9 @@ fn most_streams(grids: &[OwnedGrid<'_, '_>]) -> Figure {
         id: "scale-rate".into(),
         title: "Rate over block size, reads and writes".into(),
         shows: format!("{shows} {directions}").trim().to_owned(),
-        drawing: Drawing::of(rate_plot(&all, series), "No I/O completed."),
-        table: table(&all),
-        evidence: evidence(cells_of(&all)),
+        drawing: Drawing::of(rate_plot(&grid_refs, series), "No I/O completed."),
+        table: table(&grid_refs),
+        evidence: evidence(cells_of(&grid_refs)),
     }
 }
 
@@ -145,7 +149,7 @@ fn cells_of<'g>(grids: &[&'g OwnedGrid<'_, '_>]) -> Vec<(String, &'g CellRecord)
 
 fn value(line: &Line<'_>, streams: u32) -> Option<Point> {
     let rate = line.point(streams)?.cell.result.bytes_per_s?;
-    let point = Point::at(line.block_bytes as f64, UNIT.of(rate.mean));
+    let point = Point::at(line.block_bytes as f64, UNIT.scaled(rate.mean));
     Some(Point { interval: interval(rate, UNIT), ..point })
 }
 
@@ -187,7 +191,8 @@ fn by_target(subjects: &[Subject<'_, '_>], op: Op, grids: &[&OwnedGrid<'_, '_>])
     if shares.is_empty() {
         return None;
     }
-    let point = |share: &&Share<'_>| Point::at(share.block_bytes as f64, UNIT.of(share.share.bytes_per_s));
+    let point =
+        |share: &&Share<'_>| Point::at(share.block_bytes as f64, UNIT.scaled(share.share.bytes_per_s));
     let named = by_key(shares.iter().map(|share| (share.name.clone(), share)));
     let line = |(name, own): (String, Vec<&Share<'_>>)| {
         Series::new(name, Shape::Line, own.iter().map(point).collect()).looking(own[0].look)

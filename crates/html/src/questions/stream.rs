@@ -21,18 +21,18 @@ const WINDOW_NS: u64 = 50_000_000;
 const MAX_PLACES: usize = 150;
 
 pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
-    let all = rows(subjects, Experiment::Stream, mode);
-    let sizes = distinct(all.iter().map(|row| row.cell.workload.block_bytes));
+    let rows = rows(subjects, Experiment::Stream, mode);
+    let sizes = distinct(rows.iter().map(|row| row.cell.workload.block_bytes));
     let with_size = |row: &NamedCell<'_>| match sizes.len() {
         0 | 1 => row.label.clone(),
         _ => format!("{} {}", row.label, Bytes(row.cell.workload.block_bytes)),
     };
     let sized: Vec<NamedCell<'_>> =
-        all.iter().map(|row| NamedCell { label: with_size(row), ..row.clone() }).collect();
+        rows.iter().map(|row| NamedCell { label: with_size(row), ..row.clone() }).collect();
     let shows = "One stream on each path; writes until they are on disk.";
     let means = rates::figure(("stream-rates", "Rate of one stream", shows), &sized, Measure::OnDisk);
     let mut figures: Vec<Figure> = means.into_iter().collect();
-    for (group, rows) in groups(subjects, all) {
+    for (group, rows) in groups(subjects, rows) {
         figures.extend([rate(&group, &rows), depth(&group, &rows)]);
     }
     figures.extend(percentiles::figure("stream-latency", "Latency by percentile", &sized));
@@ -59,7 +59,7 @@ fn groups<'a>(subjects: &[Subject<'_, '_>], rows: Vec<NamedCell<'a>>) -> Vec<(Gr
             end += &format!("-{}", slug(&mode));
             what += &format!(", {mode}");
         }
-        (Group { slug: end, of: what }, rows)
+        (Group { slug: end, title_end: what }, rows)
     };
     // The first figure and its evidence say why a mode ran nowhere.
     let has_run = |(_, rows): &(_, Vec<NamedCell<'_>>)| rows.iter().any(|row| metrics::ran(row.cell));
@@ -77,7 +77,7 @@ fn depth(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
     });
     Figure {
         id: group.id("stream-depth"),
-        title: format!("Queue depth over time, {}", group.of),
+        title: format!("Queue depth over time, {}", group.title_end),
         shows: format!(
             "Requests in flight at the device, as the kernel counts them: the line is the median of each window, the band its \
              range{}. The table has the rows of iostat -x over the same time.",
@@ -94,12 +94,12 @@ fn rate(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
     let plot = over_time(rows, Axis::from_zero("rate", unit.name), |cell| {
         let windows = cell.result.windows.as_ref()?;
         let (rates, width_ns) = window_rates(&windows.bytes, windows.width_ns)?;
-        let rates: Vec<f64> = rates.into_iter().map(|rate| unit.of(rate)).collect();
+        let rates: Vec<f64> = rates.into_iter().map(|rate| unit.scaled(rate)).collect();
         Some(course(&rates, rates.len().div_ceil(MAX_PLACES).max(1), width_ns))
     });
     Figure {
         id: group.id("stream-rate"),
-        title: format!("Rate over time, {}", group.of),
+        title: format!("Rate over time, {}", group.title_end),
         shows: format!(
             "Bytes completed over the time of the I/O, in windows of 50 ms at least: the line is their median, the band their \
              range{}.",

@@ -21,22 +21,23 @@ struct Swept<'s> {
 
 /// Both figures: reads and writes of all results, and of one result for each of its targets.
 pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
-    let all = swept(subjects);
+    let sweeps = swept(subjects);
     match subjects {
         [subject] => {
             let by_targets =
-                by_key(all.into_iter().map(|swept| (swept.cell.workload.targets.clone(), swept)));
-            let of_targets =
-                |(_, all): (_, Vec<Swept<'_>>)| both(&Group::of_cell(subject.analysis, all[0].cell), &all);
+                by_key(sweeps.into_iter().map(|swept| (swept.cell.workload.targets.clone(), swept)));
+            let of_targets = |(_, sweeps): (_, Vec<Swept<'_>>)| {
+                both(&Group::of_cell(subject.analysis, sweeps[0].cell), &sweeps)
+            };
             by_targets.into_iter().flat_map(of_targets).collect()
         }
-        _ if all.is_empty() => Vec::new(),
-        _ => both(&Group::default(), &all).into(),
+        _ if sweeps.is_empty() => Vec::new(),
+        _ => both(&Group::default(), &sweeps).into(),
     }
 }
 
-fn both(group: &Group, all: &[Swept<'_>]) -> [Figure; 2] {
-    [by_size(group, all), by_offset(group, all)]
+fn both(group: &Group, sweeps: &[Swept<'_>]) -> [Figure; 2] {
+    [by_size(group, sweeps), by_offset(group, sweeps)]
 }
 
 /// The cells with their answers. Reads and writes have names of their own where there are both.
@@ -59,8 +60,8 @@ fn swept<'s>(subjects: &[Subject<'s, '_>]) -> Vec<Swept<'s>> {
 }
 
 /// What was found, in a sentence for each.
-fn answers(all: &[Swept<'_>]) -> String {
-    all.iter().map(|swept| joined(&swept.owner, &answer(swept.result))).collect::<Vec<_>>().join(" ")
+fn answers(sweeps: &[Swept<'_>]) -> String {
+    sweeps.iter().map(|swept| joined(&swept.owner, &answer(swept.result))).collect::<Vec<_>>().join(" ")
 }
 
 fn answer(result: &StripeResult) -> String {
@@ -68,17 +69,17 @@ fn answer(result: &StripeResult) -> String {
         if result.described.is_some() { String::new() } else { format!(" ({})", percent(confidence)) }
     };
     match (result.chunk(), result.stripe()) {
-        (Some((chunk, one)), Some((stripe, other))) => {
+        (Some((chunk, chunk_confidence)), Some((stripe, stripe_confidence))) => {
             format!(
                 "The chunk is {}{}, the full stripe {}{}.",
                 Bytes(chunk),
-                sure(one),
+                sure(chunk_confidence),
                 Bytes(stripe),
-                sure(other)
+                sure(stripe_confidence)
             )
         }
-        (Some((chunk, one)), None) => {
-            format!("The chunk is {}{}; the full stripe is not known.", Bytes(chunk), sure(one))
+        (Some((chunk, chunk_confidence)), None) => {
+            format!("The chunk is {}{}; the full stripe is not known.", Bytes(chunk), sure(chunk_confidence))
         }
         (None, _) => "No chunk was found.".into(),
     }
@@ -87,8 +88,8 @@ fn answer(result: &StripeResult) -> String {
 const DESCRIBED: &str = "The kernel describes the array, so no boundaries were looked for.";
 
 /// Why there is nothing to draw of these.
-fn why_not(all: &[Swept<'_>], otherwise: &'static str) -> &'static str {
-    if all.iter().all(|swept| swept.result.described.is_some()) { DESCRIBED } else { otherwise }
+fn why_not(sweeps: &[Swept<'_>], otherwise: &'static str) -> &'static str {
+    if sweeps.iter().all(|swept| swept.result.described.is_some()) { DESCRIBED } else { otherwise }
 }
 
 /// A kind of line: its name, and what gives its points.
@@ -96,35 +97,35 @@ type Kind<'k, T> = (&'k str, &'k dyn Fn(&T) -> Option<Point>);
 
 /// Two lines for each owner.
 fn lines<'s, T: 's>(
-    all: &[Swept<'s>],
-    of: impl Fn(&Swept<'s>) -> &'s [T],
+    sweeps: &[Swept<'s>],
+    points_of: impl Fn(&Swept<'s>) -> &'s [T],
     kinds: [Kind<'_, T>; 2],
 ) -> Vec<Series> {
     let of_swept = |swept: &Swept<'s>| {
-        let has_both = noun(all.iter().map(|swept| swept.cell)) == "I/O";
+        let has_both = noun(sweeps.iter().map(|swept| swept.cell)) == "I/O";
         let direction = if has_both && swept.cell.workload.op == Op::Write { 2 } else { 0 };
         [0, 1].map(|kind| {
             let (name, point) = kinds[kind];
-            let points = of(swept).iter().filter_map(point).collect();
+            let points = points_of(swept).iter().filter_map(point).collect();
             let look = swept.whose.kind(direction + kind);
             Series::new(joined(&swept.owner, name), Shape::Line, points).looking(look)
         })
     };
-    all.iter().flat_map(of_swept).filter(|series| !series.points.is_empty()).collect()
+    sweeps.iter().flat_map(of_swept).filter(|series| !series.points.is_empty()).collect()
 }
 
-fn by_size(group: &Group, all: &[Swept<'_>]) -> Figure {
-    let sizes = || all.iter().flat_map(|swept| &swept.result.sizes);
+fn by_size(group: &Group, sweeps: &[Swept<'_>]) -> Figure {
+    let sizes = || sweeps.iter().flat_map(|swept| &swept.result.sizes);
     let costs = sizes().flat_map(|size| [size.aligned_median_ns, size.other_median_ns]).flatten();
     let unit = Unit::fit(&Unit::TIMES, costs);
-    let has_chunk = all.iter().all(|swept| swept.result.chunk().is_some());
+    let has_chunk = sweeps.iter().all(|swept| swept.result.chunk().is_some());
     let aligned = if has_chunk { "full stripes" } else { "aligned requests" };
-    let at = |size: &SizePoint, ns: Option<f64>| Some(Point::at(size.bytes as f64, unit.of(ns?)));
+    let at = |size: &SizePoint, ns: Option<f64>| Some(Point::at(size.bytes as f64, unit.scaled(ns?)));
     let plot = Plot::new(
         Axis::log("size, from", "").with_ticks(size_ticks(sizes().map(|size| size.bytes))),
         Axis::log("median cost", unit.name),
         lines(
-            all,
+            sweeps,
             |swept| &swept.result.sizes,
             [
                 (aligned, &|size| at(size, size.aligned_median_ns)),
@@ -141,31 +142,34 @@ fn by_size(group: &Group, all: &[Swept<'_>]) -> Figure {
             unit.figure_or_missing(size.other_median_ns),
         ]
     };
-    let rows = all
+    let rows = sweeps
         .iter()
         .flat_map(|swept| swept.result.sizes.iter().map(|size| row(&swept.owner, size)).collect::<Vec<_>>());
     let cost = format!("median, {}", unit.name);
     let heads = ["size, from", aligned, &cost, "others", &cost];
     Figure {
         id: group.id("stripe-size"),
-        title: format!("Cost over size, {}s{}", noun(all.iter().map(|swept| swept.cell)), group.of),
-        shows: format!("The median time of one request by its size, both axes logarithmic. {}", answers(all)),
+        title: format!("Cost over size, {}s{}", noun(sweeps.iter().map(|swept| swept.cell)), group.title_end),
+        shows: format!(
+            "The median time of one request by its size, both axes logarithmic. {}",
+            answers(sweeps)
+        ),
         drawing: Drawing::of(plot, "No request of these sizes was measured."),
         table: Table::new(heads, rows),
-        evidence: all.iter().flat_map(reasons).collect(),
+        evidence: sweeps.iter().flat_map(reasons).collect(),
     }
 }
 
-fn by_offset(group: &Group, all: &[Swept<'_>]) -> Figure {
-    let steps = || all.iter().flat_map(|swept| &swept.result.boundary_profile);
+fn by_offset(group: &Group, sweeps: &[Swept<'_>]) -> Figure {
+    let steps = || sweeps.iter().flat_map(|swept| &swept.result.boundary_profile);
     let unit =
         Unit::fit(&Unit::TIMES, steps().flat_map(|step| [step.after_median_ns, step.across_median_ns]));
-    let at = |step: &BoundaryStep, ns: f64| Some(Point::at(step.boundary_bytes as f64, unit.of(ns)));
+    let at = |step: &BoundaryStep, ns: f64| Some(Point::at(step.boundary_bytes as f64, unit.scaled(ns)));
     let plot = Plot::new(
         Axis::log("odd multiples of", "").with_ticks(size_ticks(steps().map(|step| step.boundary_bytes))),
         Axis::from_zero("median cost", unit.name),
         lines(
-            all,
+            sweeps,
             |swept| &swept.result.boundary_profile,
             [
                 ("starts at the boundary", &|step| at(step, step.after_median_ns)),
@@ -183,22 +187,26 @@ fn by_offset(group: &Group, all: &[Swept<'_>]) -> Figure {
             if is_chunk { "the chunk".into() } else { String::new() },
         ]
     };
-    let rows = all.iter().flat_map(|swept| {
+    let rows = sweeps.iter().flat_map(|swept| {
         swept.result.boundary_profile.iter().map(|step| row(swept, step)).collect::<Vec<_>>()
     });
     let (starts, crosses) = (format!("starts there, {}", unit.name), format!("crosses it, {}", unit.name));
     let heads = ["odd multiples of", "requests", &starts, &crosses, ""];
     Figure {
         id: group.id("stripe-offset"),
-        title: format!("Cost over offset, {}s{}", noun(all.iter().map(|swept| swept.cell)), group.of),
+        title: format!(
+            "Cost over offset, {}s{}",
+            noun(sweeps.iter().map(|swept| swept.cell)),
+            group.title_end
+        ),
         shows: format!(
             "The median time of small requests at odd multiples of each size: where it steps, two neighbours lie on different \
              members. {}",
-            answers(all)
+            answers(sweeps)
         ),
-        drawing: Drawing::of(plot, why_not(all, "There were too few requests around boundaries.")),
+        drawing: Drawing::of(plot, why_not(sweeps, "There were too few requests around boundaries.")),
         table: Table::new(heads, rows),
-        evidence: all.iter().flat_map(reasons).collect(),
+        evidence: sweeps.iter().flat_map(reasons).collect(),
     }
 }
 

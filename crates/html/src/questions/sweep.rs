@@ -86,7 +86,7 @@ fn figure(id: &str, over: Over, constant: Constant, mut rows: Vec<&NamedCell<'_>
     let plot = Plot::new(
         along,
         Axis::from_zero(if over == Over::Depth { "I/Os per second" } else { "rate" }, unit.name),
-        lines(over, &rows, &|row| Some(unit.of(over.rate(row)?)), &|row| Some(time.of(p50(row)?))),
+        lines(over, &rows, &|row| Some(unit.scaled(over.rate(row)?)), &|row| Some(time.scaled(p50(row)?))),
     );
     let what = if over == Over::Depth {
         "IOPS and latency over queue depth"

@@ -118,7 +118,7 @@ fn access_times(cell: &ReadCell<'_>, along: Unit) -> Option<(Series, Unit)> {
         rdsk_stats::median(&samples.iter().map(|&(_, ns)| ns as f64).collect::<Vec<_>>()),
     );
     let every = samples.len().div_ceil(MAX_DOTS).max(1);
-    let dot = |&(offset, ns): &(u64, u64)| Point::at(along.of(offset as f64), unit.of(ns as f64));
+    let dot = |&(offset, ns): &(u64, u64)| Point::at(along.scaled(offset as f64), unit.scaled(ns as f64));
     let points = samples.iter().step_by(every).map(dot).collect();
     let which = if every == 1 { String::new() } else { format!(", one of every {every}") };
     let name = format!("time per {} of {}{which}", cell.row.op(), Bytes(cell.zones.block_bytes));
@@ -155,7 +155,7 @@ fn course(cell: &CellRecord, zones: &Zones, along: Unit, unit: Unit) -> Vec<Poin
         let latencies: Vec<f64> = samples[from..to].iter().map(|&(_, ns)| ns as f64).collect();
         let usual_ns = if has_bands { mean(&latencies) } else { median(&latencies) }?;
         let rate = zones.block_bytes as f64 * 1e9 / usual_ns;
-        Some(Point::at(along.of(part[part.len() / 2].offset_bytes as f64), unit.of(rate)))
+        Some(Point::at(along.scaled(part[part.len() / 2].offset_bytes as f64), unit.scaled(rate)))
     };
     zones.positions.chunks(each).filter_map(point).collect()
 }
@@ -199,7 +199,7 @@ fn dots(cell: &CellRecord, pass: usize, run: &PointRun, along: Unit, unit: Unit)
     let dot = |(&place, &latency_ns): (&u32, &u64)| {
         let (offset, bytes) = places?.get(place as usize, cell.workload.block_bytes)?;
         let rate = bytes as f64 * 1e9 / latency_ns.max(1) as f64;
-        Some(Point::at(along.of(offset as f64), unit.of(rate)))
+        Some(Point::at(along.scaled(offset as f64), unit.scaled(rate)))
     };
     let points = run.order.iter().zip(&run.latency_ns).filter_map(dot).collect();
     Series { legend: "one I/O".into(), ..Series::new(format!("sweep {pass}"), Shape::Cloud, points) }
@@ -210,7 +210,7 @@ fn dots(cell: &CellRecord, pass: usize, run: &PointRun, along: Unit, unit: Unit)
 fn levels(zones: &Zones, along: Unit, unit: Unit) -> Option<Series> {
     let has_zones = zones.steps == Steps::Shown || zones.steps == Steps::OfOnePass;
     let piece = |zone: &Zone| {
-        let at = |bytes: u64| Point::at(along.of(bytes as f64), unit.of(zone.bytes_per_s));
+        let at = |bytes: u64| Point::at(along.scaled(bytes as f64), unit.scaled(zone.bytes_per_s));
         [at(zone.begin_bytes), at(zone.end_bytes)]
     };
     let points = zones.zones.iter().flat_map(piece).collect();
@@ -248,7 +248,8 @@ fn sweeps(cells: &[ReadCell<'_>]) -> Option<Figure> {
         cells.iter().filter_map(|cell| Some((cell, sweep_rates(cell.row.cell)?))).collect();
     let unit = Unit::fit(&Unit::RATES, lines.iter().flat_map(|(_, rates)| rates.iter().copied()));
     let line = |(cell, rates): &(&ReadCell<'_>, Vec<f64>)| {
-        let points = (1_u32..).zip(rates).map(|(sweep, &rate)| Point::at(f64::from(sweep), unit.of(rate)));
+        let points =
+            (1_u32..).zip(rates).map(|(sweep, &rate)| Point::at(f64::from(sweep), unit.scaled(rate)));
         Series::new(cell.row.name(), Shape::Line, points.collect())
     };
     let most = lines.iter().map(|(_, rates)| rates.len()).max()?;

@@ -123,8 +123,8 @@ fn mounted_from(path: &Path, sys: &Path, proc: &Path) -> Vec<String> {
             mount.source.as_os_str().as_bytes().split(|&byte| byte == b':' && mount.kind == "bcachefs");
         let mut names: Vec<String> =
             sources.filter_map(|source| of_source(Path::new(OsStr::from_bytes(source)), sys)).collect();
-        if let Some((_, all)) = names.first().and_then(|device| btrfs_devices(device, sys)) {
-            names = all;
+        if let Some((_, members)) = names.first().and_then(|device| btrfs_devices(device, sys)) {
+            names = members;
         }
         let Some(upper) = mount.super_option("upperdir").filter(|_| names.is_empty()) else { return names };
         let device = stat(&upper).ok().and_then(|facts| numbered(facts.st_dev, sys));

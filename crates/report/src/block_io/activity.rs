@@ -114,11 +114,11 @@ fn part_of_page(reads: Sum, calls: &ProcessCalls) -> Option<f64> {
 
 /// `, 2 requests of 512 KiB`, if all requests to write are these bios'.
 fn in_requests(account: &Account<'_>, bios: Sum) -> String {
-    let all = account.requests(Op::Write);
+    let requests = account.requests(Op::Write);
     match account.request_sizes(Op::Write)[..] {
-        _ if all.bytes != bios.bytes => String::new(),
+        _ if requests.bytes != bios.bytes => String::new(),
         [(each, count)] => format!(", {} of {}", plural(count, "request"), words::bytes(each)),
-        _ => format!(", {}", plural(all.count, "request")),
+        _ => format!(", {}", plural(requests.count, "request")),
     }
 }
 

@@ -50,7 +50,7 @@ fn add(
         .device
         .iter()
         .filter(|_| is_of_all)
-        .find(|one| (one.target, &one.name) == (counted.target, name));
+        .find(|device| (device.target, &device.name) == (counted.target, name));
     lines.push(format!("{lead}{name}{kind}"));
     let account = Account::at(evidence, |target, device| (target, device) == (counted.target, name.as_str()));
     let bios = bio_kinds(&account);
@@ -70,7 +70,7 @@ fn add(
         return;
     }
     for below in &counted.below {
-        if let Some(below) = devices.iter().find(|one| one.device == *below) {
+        if let Some(below) = devices.iter().find(|device| device.device == *below) {
             add(lines, evidence, devices, below, level + 1);
         }
     }

@@ -113,7 +113,9 @@ pub(super) fn draw_judgements(page: &mut Page, judgements: &[Judgement<'_>], ext
         }
         if !judgement.unsure.is_empty() {
             let corrected = |change: &Change| {
-                change.certainty.map_or_else(|_| "not known".into(), |known| interval(known.corrected))
+                change
+                    .certainty
+                    .map_or_else(|_| "not known".into(), |certainty| interval(certainty.corrected))
             };
             let unsure = named(&judgement.unsure, extent, corrected);
             let text = format!(
@@ -131,21 +133,21 @@ pub(super) fn draw_judgements(page: &mut Page, judgements: &[Judgement<'_>], ext
 
 /// The tests that the baseline has a figure of and a run does not: `no p99 in B: stream: read 16K direct (460 I/Os, 1000 are needed)`,
 /// `not measured in run 2 of B: …`.
-pub(super) fn missing(all: &[Missing<'_>], extent: Extent) -> Vec<String> {
-    let head = |one: &Missing<'_>| {
-        let run = match one.run {
-            None => letter(one.pair + 1),
+pub(super) fn missing(lost: &[Missing<'_>], extent: Extent) -> Vec<String> {
+    let head = |missing: &Missing<'_>| {
+        let run = match missing.run {
+            None => letter(missing.pair + 1),
             Some(OneRun::Base(number)) => format!("run {number} of {}", letter(0)),
-            Some(OneRun::Other(number)) => format!("run {number} of {}", letter(one.pair + 1)),
+            Some(OneRun::Other(number)) => format!("run {number} of {}", letter(missing.pair + 1)),
         };
-        match one.why {
+        match missing.why {
             WhyMissing::NotMeasured(_) => format!("not measured in {run}"),
-            _ => format!("no {} in {run}", one.metric.as_str()),
+            _ => format!("no {} in {run}", missing.metric.as_str()),
         }
     };
-    let name = |one: &Missing<'_>| {
-        let test = words::test_label(one.cell);
-        match &one.why {
+    let name = |missing: &Missing<'_>| {
+        let test = words::test_label(missing.cell);
+        match &missing.why {
             WhyMissing::NotMeasured(Some(text)) => format!("{test} ({text})"),
             why @ (WhyMissing::FewIos { .. } | WhyMissing::OfNothing(_)) => {
                 format!("{test} ({})", why.words())
@@ -154,21 +156,21 @@ pub(super) fn missing(all: &[Missing<'_>], extent: Extent) -> Vec<String> {
         }
     };
     // What was not measured lacks each of its figures.
-    let all = distinct(all.iter().map(|one| (head(one), name(one))));
+    let named_lost = distinct(lost.iter().map(|missing| (head(missing), name(missing))));
     let sentence = |(head, names): (String, Vec<String>)| format!("{head}: {}", listed(names, extent));
-    by_key(all).into_iter().map(sentence).collect()
+    by_key(named_lost).into_iter().map(sentence).collect()
 }
 
 /// `B sequential read 1M QD8 0.91, …`.
 fn named(
-    all: &[(usize, &CellChange<'_>, &Change)],
+    changes: &[(usize, &CellChange<'_>, &Change)],
     extent: Extent,
     figure: impl Fn(&Change) -> String,
 ) -> String {
     let name = |(pair, cell, change): &(usize, &CellChange<'_>, &Change)| {
         format!("{} {} {}", letter(pair + 1), words::test_label(cell.base), figure(change))
     };
-    listed(all.iter().map(name).collect(), extent)
+    listed(changes.iter().map(name).collect(), extent)
 }
 
 /// The names, or the first of them and how many more there are.

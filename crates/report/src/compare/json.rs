@@ -39,7 +39,10 @@ fn run_value(name: &str, run: &Record) -> Value {
 }
 
 fn differences_value(differences: &[Difference]) -> Value {
-    differences.iter().map(|one| json!({ "what": one.what, "values": one.values })).collect()
+    differences
+        .iter()
+        .map(|difference| json!({ "what": difference.what, "values": difference.values }))
+        .collect()
 }
 
 fn pair_value(other: usize, pair: &RunPair<'_>) -> Value {
@@ -89,7 +92,7 @@ fn cell_value(cell: &CellChange<'_>) -> Value {
 }
 
 fn change_value(change: &Change) -> Value {
-    let known = change.certainty.ok();
+    let certainty = change.certainty.ok();
     json!({
         "figure": change.metric.as_str(),
         "unit": unit(change.metric),
@@ -97,12 +100,12 @@ fn change_value(change: &Change) -> Value {
         "other": change.other,
         "ratio": change.ratio(),
         "pairs": change.pairs.map(|(having, _)| having),
-        "low": known.and_then(|known| end(known.interval.0)),
-        "high": known.and_then(|known| end(known.interval.1)),
-        "low_corrected": known.and_then(|known| end(known.corrected.0)),
-        "high_corrected": known.and_then(|known| end(known.corrected.1)),
-        "p_value": known.map(|known| known.p_value),
-        "p_adjusted": known.map(|known| known.p_adjusted),
+        "low": certainty.and_then(|certainty| end(certainty.interval.0)),
+        "high": certainty.and_then(|certainty| end(certainty.interval.1)),
+        "low_corrected": certainty.and_then(|certainty| end(certainty.corrected.0)),
+        "high_corrected": certainty.and_then(|certainty| end(certainty.corrected.1)),
+        "p_value": certainty.map(|certainty| certainty.p_value),
+        "p_adjusted": certainty.map(|certainty| certainty.p_adjusted),
         "answer": change.answer().as_str(),
         "why": change.certainty.err().map(rdsk_compare::Unknown::words),
     })
@@ -121,26 +124,26 @@ const fn unit(metric: Metric) -> &'static str {
 }
 
 fn judgement_value(judgement: &Judgement<'_>) -> Value {
-    let of = |all: &[(usize, &CellChange<'_>, &Change)]| {
-        let one = |(pair, cell, change): &(usize, &CellChange<'_>, &Change)| json!({ "other": pair + 1, "cell": cell.base.id, "ratio": change.ratio(), "blind_within": change.blind_within() });
-        all.iter().map(one).collect::<Vec<_>>()
+    let entries = |changes: &[(usize, &CellChange<'_>, &Change)]| {
+        let entry = |(pair, cell, change): &(usize, &CellChange<'_>, &Change)| json!({ "other": pair + 1, "cell": cell.base.id, "ratio": change.ratio(), "blind_within": change.blind_within() });
+        changes.iter().map(entry).collect::<Vec<_>>()
     };
     json!({
         "condition": judgement.condition.text,
         "judged": judgement.judged,
-        "met": of(&judgement.met),
-        "unsure": of(&judgement.unsure),
+        "met": entries(&judgement.met),
+        "unsure": entries(&judgement.unsure),
         "missing": judgement.missing.iter().map(missing_value).collect::<Vec<_>>(),
     })
 }
 
-fn missing_value(one: &Missing<'_>) -> Value {
-    let run = one.run.map(|run| match run {
+fn missing_value(missing: &Missing<'_>) -> Value {
+    let run = missing.run.map(|run| match run {
         OneRun::Base(number) => json!({ "side": "a", "number": number }),
         OneRun::Other(number) => json!({ "side": "b", "number": number }),
     });
-    let (cell, figure) = (&one.cell.id, one.metric.as_str());
-    json!({ "other": one.pair + 1, "run": run, "cell": cell, "figure": figure, "why": one.why.words() })
+    let (cell, figure) = (&missing.cell.id, missing.metric.as_str());
+    json!({ "other": missing.pair + 1, "run": run, "cell": cell, "figure": figure, "why": missing.why.words() })
 }
 
 /// The course as a document; `differences` are those of the runs of its points.

@@ -176,15 +176,16 @@ fn nothing_compared(pair: &RunPair<'_>, base: &str, other: &str) -> String {
 
 /// `Setup differs: scheduler none → mq-deadline, kernel 6.1 → 7.0 and 2 more.`
 fn setup(differences: &[Difference]) -> Option<String> {
-    let is_setup = |one: &&Difference| {
-        !NO_SETUP.contains(&one.what.rsplit(": ").next().unwrap_or(&one.what)) && one.values.len() == 2
+    let is_setup = |difference: &&Difference| {
+        !NO_SETUP.contains(&difference.what.rsplit(": ").next().unwrap_or(&difference.what))
+            && difference.values.len() == 2
     };
     let facts: Vec<String> = differences
         .iter()
         .filter(is_setup)
-        .map(|one| {
-            let value = |side: usize| one.values[side].as_deref().unwrap_or(MISSING);
-            format!("{} {} → {}", one.what, value(0), value(1))
+        .map(|difference| {
+            let value = |side: usize| difference.values[side].as_deref().unwrap_or(MISSING);
+            format!("{} {} → {}", difference.what, value(0), value(1))
         })
         .collect();
     if facts.is_empty() {
@@ -302,8 +303,8 @@ fn draw_news(page: &mut Page, pair: &RunPair<'_>, other: &str) {
 /// How many rates changed, and how.
 fn summary(pair: &RunPair<'_>, other: &str) -> String {
     let changes = |is_rate: bool| {
-        let all = pair.cells.iter().flat_map(|cell| &cell.changes);
-        all.filter(move |change| (change.metric == Metric::Rate) == is_rate)
+        let pair_changes = pair.cells.iter().flat_map(|cell| &cell.changes);
+        pair_changes.filter(move |change| (change.metric == Metric::Rate) == is_rate)
     };
     let count =
         |is_rate: bool, wanted: Answer| changes(is_rate).filter(|change| change.answer() == wanted).count();
@@ -323,10 +324,10 @@ fn summary(pair: &RunPair<'_>, other: &str) -> String {
 
 /// The figures that some of several runs lack, so that their pairs are left out.
 fn draw_lost(page: &mut Page, pair: &RunPair<'_>, extent: Extent) {
-    let all = certainty::missing(&pair.lost, extent);
-    let shown = if extent == Extent::Full { all.len() } else { MOST_ROWS };
-    let more = all.len().saturating_sub(shown);
-    for text in all.into_iter().take(shown) {
+    let sentences = certainty::missing(&pair.lost, extent);
+    let shown = if extent == Extent::Full { sentences.len() } else { MOST_ROWS };
+    let more = sentences.len().saturating_sub(shown);
+    for text in sentences.into_iter().take(shown) {
         page.sentence(Tone::Warning, "  ", text);
     }
     if more > 0 {

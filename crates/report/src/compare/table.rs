@@ -85,8 +85,8 @@ fn lines(cell: &CellChange<'_>, change: &Change, metric: Metric, columns: usize)
         row.resize(columns, String::new());
         row
     };
-    let of_pairs = change.pairs.filter(|(having, all)| having < all);
-    let of_pairs = of_pairs.map(|(having, all)| format!("of {having} of {all} pairs of runs"));
+    let of_pairs = change.pairs.filter(|(having, pairs)| having < pairs);
+    let of_pairs = of_pairs.map(|(having, pairs)| format!("of {having} of {pairs} pairs of runs"));
     std::iter::once(row).chain(of_pairs.into_iter().chain(cell.remarks()).map(remark)).collect()
 }
 

@@ -69,27 +69,32 @@ fn draw_runs(page: &mut Page, course: &Course<'_>, unit: Unit) {
 /// What may be a reason for a change, or make the runs no course of one thing: another target, another kernel.
 fn draw_differences(page: &mut Page, course: &Course<'_>, differences: &[Difference]) {
     // The labels stand beside the figures.
-    let differences: Vec<&Difference> = differences.iter().filter(|one| one.what != "label").collect();
+    let differences: Vec<&Difference> =
+        differences.iter().filter(|difference| difference.what != "label").collect();
     if differences.is_empty() {
         return;
     }
     page.heading("WHAT DIFFERS BESIDE THE FIGURES");
-    for one in differences {
-        page.sentence(Tone::Plain, format!("  {}: ", one.what), values_in_time(course, &one.values));
+    for difference in differences {
+        page.sentence(
+            Tone::Plain,
+            format!("  {}: ", difference.what),
+            values_in_time(course, &difference.values),
+        );
     }
 }
 
 /// `6.1 in 3 runs | 7.0 in 2 runs since 2026-03-06`: each value with its runs, and where the values follow each other, since when.
 fn values_in_time(course: &Course<'_>, values: &[Option<String>]) -> String {
-    let mut found: Vec<(&Option<String>, usize)> = Vec::new();
+    let mut value_runs: Vec<(&Option<String>, usize)> = Vec::new();
     for value in values {
-        match found.iter_mut().find(|(known, _)| *known == value) {
+        match value_runs.iter_mut().find(|(other, _)| *other == value) {
             Some((_, runs)) => *runs += 1,
-            None => found.push((value, 1)),
+            None => value_runs.push((value, 1)),
         }
     }
     let changes = values.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    let follow_each_other = changes + 1 == found.len();
+    let follow_each_other = changes + 1 == value_runs.len();
     let words = |(place, (value, runs)): (usize, &(&Option<String>, usize))| {
         let first =
             values.iter().position(|other| other == *value).filter(|_| follow_each_other && place > 0);
@@ -97,11 +102,11 @@ fn values_in_time(course: &Course<'_>, values: &[Option<String>]) -> String {
         let value = value.as_deref().unwrap_or(MISSING);
         format!("{value} in {}{since}", plural(*runs as u64, "run"))
     };
-    let mut all: Vec<String> = found.iter().enumerate().take(MOST_VALUES).map(words).collect();
-    if found.len() > MOST_VALUES {
-        all.push(format!("and {} other values", found.len() - MOST_VALUES));
+    let mut texts: Vec<String> = value_runs.iter().enumerate().take(MOST_VALUES).map(words).collect();
+    if value_runs.len() > MOST_VALUES {
+        texts.push(format!("and {} other values", value_runs.len() - MOST_VALUES));
     }
-    all.join(" | ")
+    texts.join(" | ")
 }
 
 /// When a run began: the day, and the time of day, as its row has it, where another run is of the same day.

@@ -43,7 +43,7 @@ pub fn markdown(record: &Record) -> String {
 fn heading(record: &Record) -> String {
     let names = match &record.targets[..] {
         [] => "no target".to_owned(),
-        [one] => one.name.clone(),
+        [target] => target.name.clone(),
         [first, rest @ ..] => format!("{} and {}", first.name, plural(rest.len() as u64, "other target")),
     };
     record.label.as_ref().map_or(names.clone(), |label| format!("{names}, \"{label}\""))
@@ -79,18 +79,18 @@ fn about(lines: &mut Vec<String>, record: &Record) {
 
 /// The cells that a summary shows: those of the headline, or all where there are none.
 fn shown_cells(record: &Record) -> Vec<&CellRecord> {
-    let headline: Vec<&CellRecord> = cells::of(record, Experiment::Headline).collect();
+    let headline: Vec<&CellRecord> = cells::of_experiment(record, Experiment::Headline).collect();
     if headline.is_empty() { record.cells.iter().collect() } else { headline }
 }
 
 fn figures(lines: &mut Vec<String>, record: &Record) {
-    let all = shown_cells(record);
-    if all.is_empty() {
+    let cells = shown_cells(record);
+    if cells.is_empty() {
         return;
     }
     // Where there is no room for all, a cell without figures takes none; the verdicts below count it.
-    let with_figures = |cell: &&&CellRecord| all.len() <= MAX_ROWS || metrics::ran(cell);
-    let shown: Vec<&CellRecord> = all.iter().filter(with_figures).take(MAX_ROWS).copied().collect();
+    let with_figures = |cell: &&&CellRecord| cells.len() <= MAX_ROWS || metrics::ran(cell);
+    let shown: Vec<&CellRecord> = cells.iter().filter(with_figures).take(MAX_ROWS).copied().collect();
     let medians = shown.iter().filter_map(|cell| cell.result.latency_ns.as_ref()?.p50);
     let unit = Unit::fit(&Unit::TIMES, medians.map(|ns| ns as f64));
     let (p50, p99) = (format!("p50 {}", unit.name), format!("p99 {}", unit.name));
@@ -112,8 +112,8 @@ fn figures(lines: &mut Vec<String>, record: &Record) {
             &not_device::word(record, cell).unwrap_or_else(|| verdict_word(cell)),
         ]));
     }
-    if shown.len() < all.len() {
-        let more = plural((all.len() - shown.len()) as u64, "more cell");
+    if shown.len() < cells.len() {
+        let more = plural((cells.len() - shown.len()) as u64, "more cell");
         lines.extend([String::new(), format!("and {more}: `rdsk show`, `rdsk export --format csv`")]);
     }
 }

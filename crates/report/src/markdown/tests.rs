@@ -150,7 +150,7 @@ fn a_table_has_a_row_for_each_cell_and_a_column_for_each_run() {
     other.cells.retain(|cell| cell.experiment == Experiment::Headline);
     let gone = other.cells.remove(0);
     let text = markdown_table(&[&one, &other]);
-    let headline: Vec<&CellRecord> = cells::of(&one, Experiment::Headline).collect();
+    let headline: Vec<&CellRecord> = cells::of_experiment(&one, Experiment::Headline).collect();
     assert_eq!(rendered(&text).rows, 2 + headline.len(), "{text}");
     let line = text.lines().find(|line| line.contains(gone.id.as_str())).unwrap();
     assert!(line.ends_with("| – |"), "{line}");

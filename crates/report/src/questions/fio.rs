@@ -11,19 +11,19 @@ use rdsk_model::{CellRecord, Experiment, Latency, RateSamples, Sync, Untold};
 use rdsk_units::{Bytes, printable};
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
-    let all: Vec<&CellRecord> = cells::of(analysis, Experiment::Fio).collect();
+    let cells: Vec<&CellRecord> = cells::of_experiment(analysis, Experiment::Fio).collect();
     page.blank();
-    let count = plural(all.len() as u64, "figure");
+    let count = plural(cells.len() as u64, "figure");
     page.sentence(
         Tone::Heading,
         "FIO: ",
         format!("{count} of fio's jobs; fio shows nothing below its own calls"),
     );
-    draw_figures(page, &all);
-    draw_syncs(page, &all);
-    draw_workloads(page, analysis, &all);
-    draw_samples(page, &all);
-    cells::draw_whys(page, analysis, &all, |cell| label(cell).to_owned());
+    draw_figures(page, &cells);
+    draw_syncs(page, &cells);
+    draw_workloads(page, analysis, &cells);
+    draw_samples(page, &cells);
+    cells::draw_whys(page, analysis, &cells, |cell| label(cell).to_owned());
 }
 
 /// What is shown of latencies: the name of each figure, and which it is.
@@ -48,11 +48,11 @@ fn label(cell: &CellRecord) -> &str {
     cell.id.strip_prefix("fio/").unwrap_or(&cell.id)
 }
 
-fn draw_figures(page: &mut Page, all: &[&CellRecord]) {
+fn draw_figures(page: &mut Page, cells: &[&CellRecord]) {
     let latency = |cell: &CellRecord, which: fn(&Latency) -> Option<f64>| {
         cell.result.latency_ns.as_ref().and_then(which)
     };
-    let means = all.iter().filter_map(|cell| latency(cell, |latency| latency.mean));
+    let means = cells.iter().filter_map(|cell| latency(cell, |latency| latency.mean));
     let unit = Unit::fit(&Unit::TIMES, means);
     let row = |cell: &&CellRecord| {
         let rate = cell.result.bytes_per_s.map(|rate| rate.mean);
@@ -64,15 +64,15 @@ fn draw_figures(page: &mut Page, all: &[&CellRecord]) {
         row.extend(TIMES.map(|(_, which)| unit.figure_or_missing(latency(cell, which))));
         row
     };
-    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = cells.iter().map(row).collect();
     let heads = TIMES.map(|(name, _)| format!("{name} {}", unit.name));
     let heads = ["", Unit::MIB_PER_S.name, "IOPS", &heads[0], &heads[1], &heads[2], &heads[3]];
     page.table(&heads, &rows);
 }
 
 /// The latencies of fsync and the like, which are not in those of the writes.
-fn draw_syncs(page: &mut Page, all: &[&CellRecord]) {
-    let syncs: Vec<(String, &Latency)> = all
+fn draw_syncs(page: &mut Page, cells: &[&CellRecord]) {
+    let syncs: Vec<(String, &Latency)> = cells
         .iter()
         .filter_map(|cell| Some((short_label(cell), cell.result.sync_latency_ns.as_ref()?)))
         .collect();
@@ -91,7 +91,7 @@ fn draw_syncs(page: &mut Page, all: &[&CellRecord]) {
     page.table(&["sync (fsync, fdatasync)", "syncs", &heads[0], &heads[1], &heads[2], &heads[3]], &rows);
 }
 
-fn draw_workloads(page: &mut Page, analysis: &Analysis<'_>, all: &[&CellRecord]) {
+fn draw_workloads(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let row = |cell: &&CellRecord| {
         let workload = &cell.workload;
         let target = cells::target_name(analysis, cell).unwrap_or_default();
@@ -105,7 +105,7 @@ fn draw_workloads(page: &mut Page, analysis: &Analysis<'_>, all: &[&CellRecord])
             target,
         ]
     };
-    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = cells.iter().map(row).collect();
     page.blank();
     page.table_with(&["", "depth", "jobs", "I/Os", "workload", ""], &rows, &[4, 5]);
 }
@@ -124,7 +124,7 @@ fn what(cell: &CellRecord) -> String {
     format!("{order}{op}, {block}{path}{sync}{unknown}")
 }
 
-fn draw_samples(page: &mut Page, all: &[&CellRecord]) {
+fn draw_samples(page: &mut Page, cells: &[&CellRecord]) {
     let row = |cell: &&CellRecord| {
         let RateSamples { count, mean, stddev, min, max, jobs } = cell.result.samples?.bytes_per_s?;
         let figure = |value: f64| Unit::MIB_PER_S.figure(value);
@@ -141,7 +141,7 @@ fn draw_samples(page: &mut Page, all: &[&CellRecord]) {
         ];
         Some(Vec::from(row))
     };
-    let rows: Vec<Vec<String>> = all.iter().filter_map(row).collect();
+    let rows: Vec<Vec<String>> = cells.iter().filter_map(row).collect();
     if rows.is_empty() {
         return;
     }

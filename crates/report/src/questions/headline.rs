@@ -56,9 +56,9 @@ fn test(cell: &CellRecord) -> String {
     format!("{kind} {} QD{}", fio_size(workload.block_bytes), metrics::wanted_depth(workload))
 }
 
-fn draw_tables(page: &mut Page, analysis: &Analysis<'_>, all: &[&CellRecord]) {
+fn draw_tables(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let (bandwidth, latency): (Vec<&CellRecord>, Vec<&CellRecord>) =
-        all.iter().partition(|cell| is_bandwidth(cell));
+        cells.iter().partition(|cell| is_bandwidth(cell));
     if !bandwidth.is_empty() {
         let rows: Vec<Vec<String>> = bandwidth.iter().map(|cell| bandwidth_row(analysis, cell)).collect();
         page.table_with(&["", Unit::MIB_PER_S.name, Unit::MB_PER_S.name, "±95%", ""], &rows, &[4]);
@@ -72,21 +72,21 @@ fn draw_tables(page: &mut Page, analysis: &Analysis<'_>, all: &[&CellRecord]) {
             }
         }
     }
-    draw_settling(page, analysis, all);
-    draw_lasting(page, analysis, all);
-    certainty::draw_stalls(page, all, label);
-    cells::draw_whys(page, analysis, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
+    draw_settling(page, analysis, cells);
+    draw_lasting(page, analysis, cells);
+    certainty::draw_stalls(page, cells, label);
+    cells::draw_whys(page, analysis, cells, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
 }
 
 /// `40.4 ms after 500 ms of rest, 109 × the usual (3 reads)`, for each rest that says.
 pub(crate) fn after_idle(cell: &CellRecord) -> Vec<String> {
-    let text = |one: Waking| {
+    let text = |waking: Waking| {
         format!(
             "{} after {} of rest, {} the usual ({})",
-            words::mean_nanos(one.latency_ns),
-            words::nanos(one.rest_ns),
-            words::times(one.latency_ns / one.usual_ns),
-            words::plural(one.reads as u64, "read"),
+            words::mean_nanos(waking.latency_ns),
+            words::nanos(waking.rest_ns),
+            words::times(waking.latency_ns / waking.usual_ns),
+            words::plural(waking.reads as u64, "read"),
         )
     };
     rdsk_analysis::after_idle::after_idle(cell).into_iter().map(text).collect()
@@ -104,17 +104,17 @@ fn beside(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
 /// The rates until stable of the rows whose writes returned clearly before, and what their visits wrote.
 fn draw_settling(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     for cell in cells.iter().filter(|cell| cells::is_into_cache(analysis, cell)) {
-        let Some(seen) = analysis.settling(cell) else { continue };
+        let Some(settling) = analysis.settling(cell) else { continue };
         let rate = if is_bandwidth(cell) {
-            Unit::MIB_PER_S.text(seen.bytes_per_s)
+            Unit::MIB_PER_S.text(settling.bytes_per_s)
         } else {
-            format!("{} I/Os per s", iops(seen.bytes_per_s / cell.workload.block_bytes.max(1) as f64))
+            format!("{} I/Os per s", iops(settling.bytes_per_s / cell.workload.block_bytes.max(1) as f64))
         };
         let text = format!(
             "{rate} until on disk. The rate above is that into a cache: {} a repeat returned in {}, and was on disk after {}.",
-            words::bytes(seen.visit_bytes),
-            words::nanos(seen.return_ns),
-            words::nanos(seen.stable_ns),
+            words::bytes(settling.visit_bytes),
+            words::nanos(settling.return_ns),
+            words::nanos(settling.stable_ns),
         );
         page.sentence(Tone::Warning, format!("  {}: ", label(cell)), text);
     }
@@ -123,8 +123,8 @@ fn draw_settling(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]
 /// The bursts among the rows, and over how many bytes the writes were measured.
 fn draw_lasting(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     for cell in cells {
-        let Some(seen) = analysis.lasting(cell).filter(|lasting| lasting.is_burst) else { continue };
-        page.sentence(Tone::Warning, format!("  {}: ", label(cell)), lasting::sentence(cell, &seen));
+        let Some(lasting) = analysis.lasting(cell).filter(|lasting| lasting.is_burst) else { continue };
+        page.sentence(Tone::Warning, format!("  {}: ", label(cell)), lasting::sentence(cell, &lasting));
     }
     if let Some(text) = lasting::measured(analysis, cells, label).into_iter().next() {
         page.sentence(Tone::Plain, "  Writes: ", format!("{text}."));

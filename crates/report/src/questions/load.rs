@@ -33,7 +33,7 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
         draw_promise(page, analysis, &promised);
         return;
     }
-    for cell in cells::of(analysis, Experiment::Load) {
+    for cell in cells::of_experiment(analysis, Experiment::Load) {
         draw_cell(page, analysis, cell);
     }
 }
@@ -61,7 +61,8 @@ pub(crate) fn sentence(analysis: &Analysis<'_>) -> Option<String> {
             false => format!("{}: {}", job.name, kinds.join(", ")),
         }
     };
-    let jobs = cells::of(analysis, Experiment::Load).flat_map(|cell| &cell.result.jobs).map(of_job);
+    let jobs =
+        cells::of_experiment(analysis, Experiment::Load).flat_map(|cell| &cell.result.jobs).map(of_job);
     let jobs: Vec<String> = jobs.take(MAX_JOBS).collect();
     (!jobs.is_empty()).then(|| jobs.join("; "))
 }
@@ -243,7 +244,7 @@ fn course(result: &JobResult) -> Option<String> {
     let (least, largest) = course.range();
     let bytes: u64 = result.kinds().map(|(_, kind)| kind.bytes).sum();
     let mean_bytes = bytes as f64 / result.requests().max(1) as f64;
-    let of = |figure: f64| match course.measure {
+    let with_unit = |figure: f64| match course.measure {
         Measure::Rate if mean_bytes >= LARGE_BYTES => words::rate(figure * mean_bytes),
         Measure::Rate => format!("{}/s", count(figure)),
         Measure::Median => words::mean_nanos(figure),
@@ -252,7 +253,7 @@ fn course(result: &JobResult) -> Option<String> {
         Measure::Rate => "rate",
         Measure::Median => "median latency",
     };
-    let (least, largest) = (of(least), of(largest));
+    let (least, largest) = (with_unit(least), with_unit(largest));
     let range = if least == largest { least } else { format!("{least}–{largest}") };
     let whole = Nanos(course.part_ns * course.parts.len() as u64);
     Some(match course.steady_from {
@@ -260,7 +261,10 @@ fn course(result: &JobResult) -> Option<String> {
         Some(from) => {
             let first = course.parts.first().copied().unwrap_or_default();
             let begin = Nanos(course.part_ns * from as u64);
-            format!("steady from {begin} of {whole} on: {what} {range} in each tenth; at first {}", of(first))
+            format!(
+                "steady from {begin} of {whole} on: {what} {range} in each tenth; at first {}",
+                with_unit(first)
+            )
         }
         None => format!("not steady: {what} {range} in the tenths of {whole}"),
     })

@@ -27,8 +27,8 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     let block = cells::only_block(analysis, Experiment::Stream)
         .map_or(String::new(), |block| format!(", blocks of {block}"));
     // Random I/O over a part has shorter seeks than over all.
-    let random =
-        cells::of(analysis, Experiment::Stream).find(|cell| cell.workload.pattern == Pattern::Random);
+    let random = cells::of_experiment(analysis, Experiment::Stream)
+        .find(|cell| cell.workload.pattern == Pattern::Random);
     let over = random
         .map_or(String::new(), |cell| format!(", random over {}", Bytes(cell.workload.span_bytes).approx()));
     page.heading(format!("STREAM: one stream, watched by iostat{block}{over}"));
@@ -81,7 +81,7 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
 /// Whether the programs counted devices below the target's own, and followed all bios to them.
 fn is_stacked(cell: &CellRecord) -> bool {
     let whole = cell.evidence.bpf.iter().filter(|bpf| bpf.timed_share().is_none());
-    whole.flat_map(|bpf| &bpf.devices).any(|one| !one.below.is_empty())
+    whole.flat_map(|bpf| &bpf.devices).any(|device| !device.below.is_empty())
 }
 
 /// `direct`, `buffered+dsync`.
@@ -143,8 +143,8 @@ fn is_of_weight(name: &str, row: &Iostat) -> bool {
         "d/s" | "dkB/s" | "drqm/s" | "%drqm" | "d_await" | "dareq-sz" => row.discards,
         _ => return true,
     };
-    let share = |of: fn(&Direction) -> f64| {
-        of(&kind) >= LIGHT * (of(&row.reads) + of(&row.writes) + of(&row.discards))
+    let share = |figure: fn(&Direction) -> f64| {
+        figure(&kind) >= LIGHT * (figure(&row.reads) + figure(&row.writes) + figure(&row.discards))
     };
     share(|kind| kind.ios_s) || share(|kind| kind.kb_s)
 }

@@ -19,7 +19,7 @@ const WHY_LINES: usize = 1;
 pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
     let asked = Experiment::PLANNED.iter().copied().filter(|&experiment| experiment != Experiment::Headline);
     let asked: Vec<Experiment> =
-        asked.filter(|&experiment| cells::of(analysis, experiment).next().is_some()).collect();
+        asked.filter(|&experiment| cells::of_experiment(analysis, experiment).next().is_some()).collect();
     if asked.is_empty() {
         return;
     }
@@ -51,7 +51,7 @@ fn why_none(analysis: &Analysis<'_>, experiment: Experiment) -> Option<String> {
     if let Some(why) = cells::nothing_completed(analysis, experiment) {
         return Some(format!("nothing completed: {why}"));
     }
-    let mut cells = cells::of(analysis, experiment).peekable();
+    let mut cells = cells::of_experiment(analysis, experiment).peekable();
     let first = cells.peek()?.result.why.clone();
     cells.all(|cell| cell.result.stop == StopReason::NotApplicable).then(|| format!("n/a: {first}"))
 }

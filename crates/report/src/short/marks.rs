@@ -54,7 +54,7 @@ fn letter(word: &str) -> (char, String) {
     let first = word.split(',').next().unwrap_or(word);
     WORDS
         .iter()
-        .find(|(known, ..)| *known == first)
+        .find(|(marked_word, ..)| *marked_word == first)
         .map_or_else(|| (OTHER, word.to_owned()), |(_, letter, meaning)| (*letter, (*meaning).to_owned()))
 }
 
@@ -67,19 +67,19 @@ pub(super) fn legend(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Vec<
 fn bursts(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Option<Vec<String>> {
     let bursts: Vec<(&CellRecord, Lasting)> = cells
         .iter()
-        .filter_map(|cell| Some((*cell, analysis.lasting(cell).filter(|seen| seen.is_burst)?)))
+        .filter_map(|cell| Some((*cell, analysis.lasting(cell).filter(|lasting| lasting.is_burst)?)))
         .collect();
-    let part = |(cell, seen): &(&CellRecord, Lasting), with_size: bool| {
-        let until = seen.fall_bytes.filter(|_| with_size);
+    let part = |(cell, lasting): &(&CellRecord, Lasting), with_size: bool| {
+        let until = lasting.fall_bytes.filter(|_| with_size);
         let after =
             until.map_or_else(String::new, |bytes| format!(" after {}", rdsk_analysis::words::bytes(bytes)));
-        let unsettled = if seen.is_settled { "" } else { " and falling" };
-        format!("{} {}{unsettled}{after}", brief(cell), rate_of(cell, seen.bytes_per_s))
+        let unsettled = if lasting.is_settled { "" } else { " and falling" };
+        format!("{} {}{unsettled}{after}", brief(cell), rate_of(cell, lasting.bytes_per_s))
     };
     if bursts.is_empty() {
         return None;
     }
-    let mixed = match bursts.iter().filter(|(cell, seen)| is_mixed(cell, seen)).count() {
+    let mixed = match bursts.iter().filter(|(cell, lasting)| is_mixed(cell, lasting)).count() {
         0 => "",
         count if count == bursts.len() => ", mixed with what follows",
         _ => ", some mixed with what follows",
@@ -93,8 +93,8 @@ fn bursts(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Option<Vec<String>>
 }
 
 /// Whether a figure is the mean of a burst and of what follows, and so neither.
-fn is_mixed(cell: &CellRecord, seen: &Lasting) -> bool {
-    cell.result.bytes_per_s.is_some_and(|rate| rate.mean < PURE * seen.burst_bytes_per_s)
+fn is_mixed(cell: &CellRecord, lasting: &Lasting) -> bool {
+    cell.result.bytes_per_s.is_some_and(|rate| rate.mean < PURE * lasting.burst_bytes_per_s)
 }
 
 /// `c = drive's write cache; on disk: random 4K QD1 112 IOPS`, and the other words behind it.
@@ -104,7 +104,7 @@ fn words(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Vec<String>> {
         let Some((letter, meaning)) = not_device::word(analysis, cell).map(|word| letter(&word)) else {
             continue;
         };
-        match shown.iter_mut().find(|(known, text, _)| *known == letter && *text == meaning) {
+        match shown.iter_mut().find(|(shown_letter, text, _)| *shown_letter == letter && *text == meaning) {
             Some((.., cells)) => cells.push(cell),
             None => shown.push((letter, meaning, vec![cell])),
         }

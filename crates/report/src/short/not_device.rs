@@ -21,8 +21,8 @@ pub(crate) fn word(record: &Record, cell: &CellRecord) -> Option<String> {
         return Some(verdict_word(cell));
     }
     let says = |codes: &[&str]| {
-        let mut found = record.findings.iter().filter(|finding| codes.contains(&finding.code.as_str()));
-        found.any(|finding| finding.cells.contains(&cell.id))
+        let mut findings = record.findings.iter().filter(|finding| codes.contains(&finding.code.as_str()));
+        findings.any(|finding| finding.cells.contains(&cell.id))
     };
     if cells::is_into_cache(record, cell) {
         return Some(cells::INTO_CACHE.to_owned());
@@ -39,11 +39,11 @@ pub(crate) fn word(record: &Record, cell: &CellRecord) -> Option<String> {
 pub(crate) fn named(record: &Record, cells: &[&CellRecord], most: usize) -> String {
     let groups = by_key(cells.iter().map(|cell| (cell.experiment, *cell)));
     let parts = groups.iter().map(|(experiment, cells)| {
-        let all = record.cells.iter().filter(|cell| cell.experiment == *experiment).count();
+        let total = record.cells.iter().filter(|cell| cell.experiment == *experiment).count();
         match cells.len() {
-            count if count == all => format!("all of {experiment}"),
+            count if count == total => format!("all of {experiment}"),
             count if count <= most => cells.iter().map(|cell| cell.id.clone()).collect::<Vec<_>>().join(", "),
-            count => format!("{experiment} ({count} of {all})"),
+            count => format!("{experiment} ({count} of {total})"),
         }
     });
     parts.collect::<Vec<_>>().join(", ")

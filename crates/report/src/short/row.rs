@@ -61,7 +61,7 @@ fn margin(half: f64) -> String {
 fn brief_time(ns: u64) -> String {
     let ns = ns as f64;
     let unit = Unit::fit(&Unit::TIMES, [ns]);
-    let value = unit.of(ns);
+    let value = unit.scaled(ns);
     let decimals = usize::from(value < 9.95);
     format!("{value:.decimals$} {}", unit.name)
 }

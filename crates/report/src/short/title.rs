@@ -20,9 +20,9 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
     let label = record.label.as_ref().map_or(String::new(), |label| format!("\"{label}\"; "));
     let took = took(record);
     match &record.targets[..] {
-        [one] => {
-            let full = format!("{label}{}; {took}", described(record, one));
-            let brief = format!("{label}{}: {}; {took}", one.name, kind(one));
+        [target] => {
+            let full = format!("{label}{}; {took}", described(record, target));
+            let brief = format!("{label}{}: {}; {took}", target.name, kind(target));
             page.wordings(Tone::Heading, lead, vec![full, brief], TARGET_LINES);
         }
         many => {

@@ -12,7 +12,7 @@ use rdsk_analysis::{Analysis, metrics, words};
 /// The wordings of each target but the first, over all experiments, the longest first.
 pub(crate) fn answers(analysis: &Analysis<'_>) -> Vec<Vec<String>> {
     let comparisons = analysis.comparisons(Kind::Targets);
-    let of_target = by_key(comparisons.map(|one| (&one.cell.workload.targets, one)));
+    let of_target = by_key(comparisons.map(|comparison| (&comparison.cell.workload.targets, comparison)));
     of_target.iter().filter_map(|(_, comparisons)| answer(analysis, comparisons)).collect()
 }
 
@@ -55,9 +55,11 @@ fn answer(analysis: &Analysis<'_>, comparisons: &[&Comparison<'_>]) -> Option<Ve
 
 /// The tests that have a ratio and were of the device on both targets; where none was, all that have one.
 fn deciding<'c, 'a>(comparisons: &[&'c Comparison<'a>]) -> Vec<(&'c Comparison<'a>, Ratio)> {
-    let with_ratio = || comparisons.iter().filter_map(|one| Some((*one, one.ratio.ok()?)));
-    let is_of_device =
-        |(one, _): &(&Comparison<'_>, Ratio)| ![one.cell, one.base].into_iter().any(metrics::is_of_memory);
+    let with_ratio =
+        || comparisons.iter().filter_map(|comparison| Some((*comparison, comparison.ratio.ok()?)));
+    let is_of_device = |(comparison, _): &(&Comparison<'_>, Ratio)| {
+        ![comparison.cell, comparison.base].into_iter().any(metrics::is_of_memory)
+    };
     let of_device: Vec<_> = with_ratio().filter(is_of_device).collect();
     if of_device.is_empty() { with_ratio().collect() } else { of_device }
 }

@@ -20,44 +20,51 @@ const EQUAL: f64 = 0.005;
 
 /// The comparisons of one experiment, a paragraph for each target but the first.
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
-    let ours = analysis.comparisons(Kind::Targets).filter(|one| one.cell.experiment == experiment);
-    for (_, all) in by_key(ours.map(|one| (one.cell.workload.targets.clone(), one))) {
+    let ours =
+        analysis.comparisons(Kind::Targets).filter(|comparison| comparison.cell.experiment == experiment);
+    for (_, comparisons) in
+        by_key(ours.map(|comparison| (comparison.cell.workload.targets.clone(), comparison)))
+    {
         let name = |cell| target_name(analysis, cell).unwrap_or_default();
-        let (Some(this), Some(base)) =
-            (all.first().map(|one| name(one.cell)), all.first().map(|one| name(one.base)))
-        else {
+        let (Some(this), Some(base)) = (
+            comparisons.first().map(|comparison| name(comparison.cell)),
+            comparisons.first().map(|comparison| name(comparison.base)),
+        ) else {
             continue;
         };
         page.sentence(Tone::Heading, "  ", format!("{this} against {base}, 95% interval over the repeats"));
-        draw_one(page, &this, &base, &all);
+        draw_one(page, &this, &base, &comparisons);
         page.blank();
     }
 }
 
-fn draw_one(page: &mut Page, this: &str, base: &str, all: &[&Comparison<'_>]) {
-    let (apart, alike): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.ratio.is_ok_and(is_apart));
-    let line = |page: &mut Page, one: &Comparison<'_>| {
-        let what = match one.ratio {
+fn draw_one(page: &mut Page, this: &str, base: &str, comparisons: &[&Comparison<'_>]) {
+    let (apart, alike): (Vec<_>, Vec<_>) =
+        comparisons.iter().partition(|comparison| comparison.ratio.is_ok_and(is_apart));
+    let line = |page: &mut Page, comparison: &Comparison<'_>| {
+        let what = match comparison.ratio {
             Err(why) => format!("{}: {}", why.of_this(), why.words()),
             Ok(ratio) if is_apart(ratio) => {
                 format!("{this} is {}x {base} ({})", ratio_figure(ratio.mean), range(ratio))
             }
             Ok(ratio) => format!("{} ({})", without_difference(ratio), range(ratio)),
         };
-        page.sentence(Tone::Plain, format!("  {}: ", label(one.cell)), what);
+        page.sentence(Tone::Plain, format!("  {}: ", label(comparison.cell)), what);
     };
-    apart.into_iter().for_each(|one| line(page, one));
+    apart.into_iter().for_each(|comparison| line(page, comparison));
     if alike.len() <= MOST_LISTED {
-        alike.into_iter().for_each(|one| line(page, one));
+        alike.into_iter().for_each(|comparison| line(page, comparison));
         return;
     }
-    let ratios: Vec<Ratio> = alike.iter().filter_map(|one| one.ratio.ok()).collect();
+    let ratios: Vec<Ratio> = alike.iter().filter_map(|comparison| comparison.ratio.ok()).collect();
     let widest = ratios.iter().max_by(|a, b| (a.high / a.low).total_cmp(&(b.high / b.low)));
     if let Some(widest) = widest {
         let text = format!("no difference found in {} tests (widest {})", ratios.len(), range(*widest));
         page.sentence(Tone::Plain, "  others: ", text);
     }
-    for (why, these) in by_key(alike.iter().filter_map(|one| Some((one.ratio.err()?.of_these(), ())))) {
+    for (why, these) in
+        by_key(alike.iter().filter_map(|comparison| Some((comparison.ratio.err()?.of_these(), ()))))
+    {
         let text = format!("{why} {}", words::plural(these.len() as u64, "cell"));
         page.sentence(Tone::Plain, "  others: ", text);
     }

@@ -70,10 +70,10 @@ fn draw_answer(page: &mut Page, run: &CommandRun) {
 
 /// Whether a device did something, or may have.
 fn may_have_moved(device: &WatchedDevice) -> bool {
-    let seen = device.block.as_ref().map(|block| !block.is_idle());
+    let has_block_io = device.block.as_ref().map(|block| !block.is_idle());
     match &device.growth {
-        Ok(growth) => !growth.is_idle() || seen == Some(true),
-        Err(Uncounted::Unknown(_)) => seen != Some(false),
+        Ok(growth) => !growth.is_idle() || has_block_io == Some(true),
+        Err(Uncounted::Unknown(_)) => has_block_io != Some(false),
         Err(_) => true,
     }
 }

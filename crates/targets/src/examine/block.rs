@@ -122,7 +122,8 @@ pub(crate) fn examine_node(
     let labels = labels_around(machine, node, &signatures, path, usage);
     for (labelled, signature) in &labels {
         if let Some(why) = labels::why_kept(machine, labelled, signature) {
-            let label = Label { of: labelled, place: node_path(machine, node, labelled, path), signature };
+            let label =
+                Label { device: labelled, place: node_path(machine, node, labelled, path), signature };
             labels::add(machine, node, label, &why, usage);
         }
         if signature.kind.starts_with("ext") {

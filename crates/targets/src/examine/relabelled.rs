@@ -30,7 +30,7 @@ pub(super) fn find(machine: &Machine<'_>, node: &Node, examined: &Examined, usag
             continue;
         }
         if let Some(why) = labels::why_kept(machine, labelled, &signature) {
-            labels::add(machine, node, Label { of: labelled, place, signature: &signature }, &why, usage);
+            labels::add(machine, node, Label { device: labelled, place, signature: &signature }, &why, usage);
         } else if signature.uuid.is_some() {
             let text = format!("{}{}", signature.text, labels::on(node, labelled));
             usage.add(UseKind::Relabelled, &text);

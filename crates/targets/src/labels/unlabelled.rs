@@ -80,7 +80,7 @@ fn find_by(
         let several = own.find_map(|(_, label)| Some((label, over_several(&label.kind, &beginning)?)));
         if let Some((signature, why)) = several {
             let place = machine.roots.dev.join(part.kernel_name());
-            labels::add(machine, node, Label { of: part, place, signature }, &why, usage);
+            labels::add(machine, node, Label { device: part, place, signature }, &why, usage);
         }
     }
     let unlabelled = |part: &&&Node| labels.iter().all(|(labelled, _)| labelled.name != part.name);

@@ -42,8 +42,8 @@ impl Luns {
     }
 
     /// Whether two different disks are paths of one LUN.
-    pub(crate) fn are_paths(&self, one: &str, other: &str) -> bool {
-        one != other && self.medium(one) == self.medium(other)
+    pub(crate) fn are_paths(&self, disk: &str, other: &str) -> bool {
+        disk != other && self.medium(disk) == self.medium(other)
     }
 }
 
@@ -63,11 +63,11 @@ fn same_disks<'tree>(others: &[&'tree Node], node: &Node) -> Option<Vec<&'tree N
 
 /// Whether two disks of one name cannot be paths of one LUN. The sizes of paths differ after a LUN was resized, until each is looked at
 /// again; their serial number is that of the LUN (SPC-4, 7.8.15), and of the subsystem of an NVMe namespace. So both must differ.
-fn are_different(one: &Node, other: &Node) -> bool {
+fn are_different(disk: &Node, other: &Node) -> bool {
     let differ = |left: Option<String>, right: Option<String>| left.zip(right).is_some_and(|(a, b)| a != b);
     let size = |node: &Node| node.size_bytes().map(|bytes| bytes.to_string());
     let serial = |node: &Node| disk_names::serial(&node.directory);
-    differ(size(one), size(other)) && differ(serial(one), serial(other))
+    differ(size(disk), size(other)) && differ(serial(disk), serial(other))
 }
 
 /// A serial number alone does not identify a disk, because cheap bridges share them and so do the namespaces of one

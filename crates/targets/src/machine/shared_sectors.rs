@@ -53,8 +53,8 @@ enum Volume {
 impl Volume {
     fn is_apart_from(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Thin(one), Self::Thin(other)) => one != other,
-            (Self::SharedOut(one), Self::SharedOut(other)) => one != other,
+            (Self::Thin(volume), Self::Thin(other)) => volume != other,
+            (Self::SharedOut(volume), Self::SharedOut(other)) => volume != other,
             _ => false,
         }
     }
@@ -129,22 +129,26 @@ enum Overlap {
 }
 
 /// If both pass through the same layer, that layer keeps them apart or does not; below it nothing can be compared.
-fn overlap_of(one: &Extent, two: &Extent) -> Overlap {
+fn overlap_of(left: &Extent, right: &Extent) -> Overlap {
     let overlap = |begin: u64, end: u64, other_begin: u64, other_end: u64| {
         if begin < other_end && other_begin < end { Overlap::Yes } else { Overlap::No }
     };
-    for range in &one.opaque_ranges {
-        if let Some(same) = two.opaque_ranges.iter().find(|other| other.device == range.device) {
+    for range in &left.opaque_ranges {
+        if let Some(same) = right.opaque_ranges.iter().find(|other| other.device == range.device) {
             return match (range.volume, same.volume) {
-                (Some(one), Some(other)) if one.is_apart_from(other) => Overlap::No,
+                (Some(volume), Some(other)) if volume.is_apart_from(other) => Overlap::No,
                 (Some(Volume::Thin(_)), None) => Overlap::ByPool,
-                (one, other) if one == other => overlap(range.begin, range.end, same.begin, same.end),
+                (volume, other) if volume == other => overlap(range.begin, range.end, same.begin, same.end),
                 // Any block of the layer may be one of the volume.
                 _ => Overlap::Yes,
             };
         }
     }
-    if one.medium == two.medium { overlap(one.begin, one.end, two.begin, two.end) } else { Overlap::No }
+    if left.medium == right.medium {
+        overlap(left.begin, left.end, right.begin, right.end)
+    } else {
+        Overlap::No
+    }
 }
 
 #[derive(Clone)]

@@ -86,13 +86,13 @@ pub fn remove_after(mut told: impl Read) -> io::Result<()> {
     // While it is open here, no other file gets its number.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())?;
-    let of = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
-    if of(rustix::fs::fstat(&file)?) != inode {
+    let inode_of = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    if inode_of(rustix::fs::fstat(&file)?) != inode {
         return Ok(());
     }
     io::copy(&mut told, &mut io::sink())?;
     match rustix::fs::lstat(path) {
-        Ok(stat) if of(stat) == inode => Ok(rustix::fs::unlink(path)?),
+        Ok(stat) if inode_of(stat) == inode => Ok(rustix::fs::unlink(path)?),
         Ok(_) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(errno.into()),
     }

@@ -16,15 +16,15 @@ const MAX_RECHECKS: usize = 10;
 const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How many openers the device has that cannot be seen; `None` if that is not known, as of every device that is not one of device mapper.
-/// `known` openers are known in another way.
-pub(crate) fn unseen(machine: &Machine<'_>, node: &Node, known: u64) -> Option<u64> {
-    let mut openers = unseen_now(machine, node)?.saturating_sub(known);
+/// `known_openers` are known in another way.
+pub(crate) fn unseen(machine: &Machine<'_>, node: &Node, known_openers: u64) -> Option<u64> {
+    let mut openers = unseen_now(machine, node)?.saturating_sub(known_openers);
     for _ in 0..MAX_RECHECKS {
         if openers == 0 {
             break;
         }
         std::thread::sleep(RECHECK_INTERVAL);
-        openers = openers.min(unseen_now(machine, node)?.saturating_sub(known));
+        openers = openers.min(unseen_now(machine, node)?.saturating_sub(known_openers));
     }
     Some(openers)
 }

@@ -166,9 +166,9 @@ fn range_of(node: &Node) -> Option<(u64, u64)> {
 }
 
 /// Whether two loop devices over one file overlap; `losetup --offset` gives each partition of an image its own.
-fn may_share_bytes(one: &Node, other: &Node) -> bool {
-    range_of(one)
-        .zip(range_of(other))
+fn may_share_bytes(left: &Node, right: &Node) -> bool {
+    range_of(left)
+        .zip(range_of(right))
         .is_none_or(|((begin, end), (other_begin, other_end))| begin < other_end && other_begin < end)
 }
 

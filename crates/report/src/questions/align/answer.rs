@@ -15,8 +15,10 @@ pub(crate) fn answer(analysis: &Analysis<'_>) -> Vec<String> {
     let reads = partial(analysis);
     match (shift, reads) {
         (Some(shift), Some(reads)) => vec![format!("{shift}; {reads}"), shift],
-        (Some(one), None) | (None, Some(one)) => vec![one],
-        (None, None) if cells::of(analysis, Experiment::Align).all(|cell| cell.workload.op == Op::Read) => {
+        (Some(text), None) | (None, Some(text)) => vec![text],
+        (None, None)
+            if cells::of_experiment(analysis, Experiment::Align).all(|cell| cell.workload.op == Op::Read) =>
+        {
             vec!["misaligned I/O is compared for writes, and only reads were measured: see --details".into()]
         }
         (None, None) => {
@@ -28,14 +30,14 @@ pub(crate) fn answer(analysis: &Analysis<'_>) -> Vec<String> {
 /// The most that a shifted I/O takes over the same one aligned.
 fn shift(analysis: &Analysis<'_>) -> Option<String> {
     let pairs: Vec<&Comparison<'_>> = analysis.comparisons(Kind::Shift).collect();
-    let known = || pairs.iter().filter_map(|pair| Some((*pair, pair.ratio.ok()?)));
-    let by_mean = |one: &(&Comparison<'_>, Ratio), other: &(&Comparison<'_>, Ratio)| {
-        one.1.mean.total_cmp(&other.1.mean)
+    let with_ratio = || pairs.iter().filter_map(|pair| Some((*pair, pair.ratio.ok()?)));
+    let by_mean = |left: &(&Comparison<'_>, Ratio), right: &(&Comparison<'_>, Ratio)| {
+        left.1.mean.total_cmp(&right.1.mean)
     };
     let Some((pair, worst)) =
-        known().filter(|(_, ratio)| ratio.is_sure() && ratio.mean > 1.0).max_by(by_mean)
+        with_ratio().filter(|(_, ratio)| ratio.is_sure() && ratio.mean > 1.0).max_by(by_mean)
     else {
-        let Some(most) = known().map(|(_, ratio)| ratio.high).reduce(f64::max) else {
+        let Some(most) = with_ratio().map(|(_, ratio)| ratio.high).reduce(f64::max) else {
             let why = pairs.first()?.ratio.err()?;
             return Some(match why {
                 NoRatio::Burst | NoRatio::Sittings => {
@@ -66,7 +68,7 @@ fn partial(analysis: &Analysis<'_>) -> Option<String> {
             && cell.workload.shift_bytes == 0
             && metrics::read_bytes_per_io(cell).is_some_and(|bytes| bytes >= PAGES_PER_WRITE * page_bytes)
     };
-    let largest = cells::of(analysis, Experiment::Align)
+    let largest = cells::of_experiment(analysis, Experiment::Align)
         .filter(reading)
         .max_by_key(|cell| cell.workload.block_bytes)?;
     let read = metrics::read_bytes_per_io(largest)?;

@@ -41,7 +41,7 @@ struct Footnotes<'a> {
 
 impl Footnotes<'_> {
     fn mark(&mut self, reason: &str) -> usize {
-        match self.reasons.iter().position(|known| known == reason) {
+        match self.reasons.iter().position(|other| other == reason) {
             Some(index) => index + 1,
             None => {
                 self.reasons.push(reason.into());
@@ -53,7 +53,9 @@ impl Footnotes<'_> {
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     let ops = [Op::Read, Op::Write].map(|op| {
-        cells::of(analysis, Experiment::Align).any(|cell| cell.workload.op == op).then_some(op.as_str())
+        cells::of_experiment(analysis, Experiment::Align)
+            .any(|cell| cell.workload.op == op)
+            .then_some(op.as_str())
     });
     let ops: Vec<&str> = ops.into_iter().flatten().collect();
     page.heading(format!("ALIGN: µs per {}, by size and alignment", ops.join(" and ")));
@@ -144,10 +146,11 @@ fn find<'a>(
 
 /// What to do, by the findings of this page.
 fn draw_advice(page: &mut Page, analysis: &Analysis<'_>) {
-    let found = || analysis.findings.iter().filter(|finding| finding.experiment == Some(Experiment::Align));
+    let findings =
+        || analysis.findings.iter().filter(|finding| finding.experiment == Some(Experiment::Align));
     // Aligned writes of whole pages are writes of whole pages, too.
-    let is_aligned = found().any(|finding| finding.code == "misaligned-write");
-    for finding in found().filter(|finding| !(is_aligned && finding.code == "read-modify-write")) {
+    let is_aligned = findings().any(|finding| finding.code == "misaligned-write");
+    for finding in findings().filter(|finding| !(is_aligned && finding.code == "read-modify-write")) {
         if let Some(advice) = findings::advice(analysis, finding) {
             page.sentence(Tone::Plain, "  Advice: ", format!("{advice}."));
         }
@@ -210,13 +213,16 @@ fn draw_table(
 /// `4912x`: how many times as long a shifted I/O takes as the same one aligned, by the path on which that is most; `unclear` where no
 /// difference is sure.
 fn cost_of_shift(analysis: &Analysis<'_>, cells: &[&CellRecord], (block, shift): Key) -> Option<String> {
-    let is_ours = |one: &&Comparison<'_>| {
-        let workload = &one.base.workload;
+    let is_ours = |comparison: &&Comparison<'_>| {
+        let workload = &comparison.base.workload;
         (workload.block_bytes, workload.shift_bytes) == (block, shift)
-            && cells.iter().any(|cell| cell.id == one.base.id)
+            && cells.iter().any(|cell| cell.id == comparison.base.id)
     };
-    let ratios: Vec<Ratio> =
-        analysis.comparisons(Kind::Shift).filter(is_ours).filter_map(|one| one.ratio.ok()).collect();
+    let ratios: Vec<Ratio> = analysis
+        .comparisons(Kind::Shift)
+        .filter(is_ours)
+        .filter_map(|comparison| comparison.ratio.ok())
+        .collect();
     let largest = ratios.into_iter().max_by(|left, right| left.mean.total_cmp(&right.mean))?;
     Some(if largest.is_sure() { words::times(largest.mean) } else { "unclear".into() })
 }

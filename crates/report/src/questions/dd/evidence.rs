@@ -24,8 +24,8 @@ pub(super) fn of_end(analysis: &Analysis<'_>, copy: &Copy, op: Op) -> String {
     };
     let place = metrics::first_target(analysis, cell).map_or_else(String::new, place);
     // BPF says whose each bio is; without it, that is concluded from sums.
-    let seen = block_io::sentence(analysis, cell).unwrap_or_else(|| seen(analysis, cell, op));
-    format!("{}{place}: {seen}", printable(&end.name))
+    let evidence = block_io::sentence(analysis, cell).unwrap_or_else(|| counted_requests(analysis, cell, op));
+    format!("{}{place}: {evidence}", printable(&end.name))
 }
 
 fn what(end: &CopyEnd) -> String {
@@ -43,7 +43,7 @@ fn place(target: &Target) -> String {
     }
 }
 
-fn seen(analysis: &Analysis<'_>, cell: &CellRecord, op: Op) -> String {
+fn counted_requests(analysis: &Analysis<'_>, cell: &CellRecord, op: Op) -> String {
     let asked = block_io::asked(cell, cell.result.ops.unwrap_or(0));
     let Some(requests) = metrics::device_requests(cell, op) else {
         let is_counted = cell.evidence.device.iter().any(|device| device.diskstat.is_some());

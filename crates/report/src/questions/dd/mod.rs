@@ -83,7 +83,7 @@ fn line(page: &mut Page, tone: Tone, lead: &str, text: String) {
 /// Where the time went; what took none is left out.
 fn time(parts: &Parts) -> String {
     let share = |ns: f64| if parts.total_ns > 0.0 { ns / parts.total_ns } else { 0.0 };
-    let inside = |of: fn(Inside) -> f64| parts.inside.map_or(0.0, of);
+    let inside = |part: fn(Inside) -> f64| parts.inside.map_or(0.0, part);
     let named = [
         ("read", inside(|inside| inside.read_ns)),
         ("write", inside(|inside| inside.write_ns)),

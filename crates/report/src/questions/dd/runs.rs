@@ -90,25 +90,25 @@ fn compared(ratio: &PairedRatio) -> String {
             "{quick} is {times} as fast as {slow} in {pairs}, too few for an interval; use --repeat"
         );
     };
-    let found = if low <= 1.0 { "no difference was found: " } else { "" };
-    format!("{found}{quick} is {times} as fast as {slow} in {pairs}. {}", words::interval(low, high))
+    let lead = if low <= 1.0 { "no difference was found: " } else { "" };
+    format!("{lead}{quick} is {times} as fast as {slow} in {pairs}. {}", words::interval(low, high))
 }
 
 /// What the evidence of the two says about the difference.
 fn why(analysis: &Analysis<'_>, first: &Copy, second: &Copy) -> String {
-    let of = |op: Op| {
-        let (one, other) = (cell(analysis, first, op)?, cell(analysis, second, op)?);
-        let (was, is) = (one.verdict.as_ref()?.code, other.verdict.as_ref()?.code);
+    let difference = |op: Op| {
+        let (first_cell, second_cell) = (cell(analysis, first, op)?, cell(analysis, second, op)?);
+        let (was, is) = (first_cell.verdict.as_ref()?.code, second_cell.verdict.as_ref()?.code);
         let size = |cell: &CellRecord| {
             metrics::mean_request_bytes(cell, op).map(|mean| words::bytes(metrics::whole(mean)))
         };
-        let sizes = match (size(one), size(other)) {
+        let sizes = match (size(first_cell), size(second_cell)) {
             (Some(was), Some(is)) if was != is => format!(", requests of {was} against {is}"),
             _ => String::new(),
         };
         Some(format!("the {op}s of 1 are {was}, those of 2 {is}{sizes}"))
     };
-    let parts: Vec<String> = [Op::Read, Op::Write].into_iter().filter_map(of).collect();
+    let parts: Vec<String> = [Op::Read, Op::Write].into_iter().filter_map(difference).collect();
     if parts.is_empty() {
         "neither end is storage whose counters could tell".into()
     } else {

@@ -44,24 +44,32 @@ fn shared_doubt<'a>(judged: &'a [Judged<'_>]) -> Option<&'a str> {
 
 /// One threshold, its figure and what it rests on.
 fn answer(judged: &Judged<'_>) -> String {
-    let Threshold { statistic, of, job, .. } = judged.threshold;
+    let Threshold { statistic, of: subject, job, .. } = judged.threshold;
     let name = match judged.threshold.statistic {
         Statistic::ShareOver => {
             let over = judged.threshold.over_ns.map_or(String::new(), |ns| Nanos(ns).to_string());
-            format!("share of {} above {over}{}", subject(judged, *of), period(judged.threshold))
+            format!(
+                "share of {} above {over}{}",
+                subject_in_words(judged, *subject),
+                period(judged.threshold)
+            )
         }
         Statistic::TimeOver => {
             let over = judged.threshold.over_ns.map_or(String::new(), |ns| Nanos(ns).to_string());
-            format!("sum of the {} above {over}{}", subject(judged, *of), period(judged.threshold))
+            format!(
+                "sum of the {} above {over}{}",
+                subject_in_words(judged, *subject),
+                period(judged.threshold)
+            )
         }
-        Statistic::OpsPerS => format!("{} per second", subject(judged, *of)),
+        Statistic::OpsPerS => format!("{} per second", subject_in_words(judged, *subject)),
         Statistic::LowestBytesPerS => {
-            format!("bandwidth of {} in the worst {}", subject(judged, *of), shortest(judged))
+            format!("bandwidth of {} in the worst {}", subject_in_words(judged, *subject), shortest(judged))
         }
-        Statistic::BytesPerS => format!("bandwidth of {}", subject(judged, *of)),
-        Statistic::Max => format!("longest of the {}", subject(judged, *of)),
+        Statistic::BytesPerS => format!("bandwidth of {}", subject_in_words(judged, *subject)),
+        Statistic::Max => format!("longest of the {}", subject_in_words(judged, *subject)),
         Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 => {
-            format!("{statistic} of {}", subject(judged, *of))
+            format!("{statistic} of {}", subject_in_words(judged, *subject))
         }
     };
     let mark = match (judged.threshold.at_most, judged.threshold.at_least) {
@@ -75,9 +83,9 @@ fn answer(judged: &Judged<'_>) -> String {
         if let (Some(low), Some(high)) = (figure.low, figure.high) {
             text.push_str(&format!(" ({}–{})", amount(*statistic, low), amount(*statistic, high)));
         }
-        text.push_str(&format!(", {} {of}", grouped(figure.ops)));
+        text.push_str(&format!(", {} {subject}", grouped(figure.ops)));
         if let Some(requests) =
-            judged.job.and_then(|job| job.writes.as_ref()).filter(|_| *of != Subject::Reads)
+            judged.job.and_then(|job| job.writes.as_ref()).filter(|_| *subject != Subject::Reads)
         {
             text.push_str(&format!(" of {}", sizes(requests)));
         }
@@ -101,10 +109,10 @@ fn shortest(judged: &Judged<'_>) -> &'static str {
     if judged.is_by_second { "second" } else { "tenth of the time" }
 }
 
-fn subject(judged: &Judged<'_>, of: Subject) -> String {
-    match (of, judged.job.and_then(|job| job.flush)) {
+fn subject_in_words(judged: &Judged<'_>, subject: Subject) -> String {
+    match (subject, judged.job.and_then(|job| job.flush)) {
         (Subject::Flushes, Some(flush)) => format!("{} calls", flush.call),
-        _ => of.to_string(),
+        _ => subject.to_string(),
     }
 }
 

@@ -10,7 +10,7 @@ use rdsk_units::{Nanos, count, grouped};
 
 /// The rate that keeps a promise; what is not the device's is said first.
 pub(super) fn promise_sentence(analysis: &Analysis<'_>, promised: &Promised) -> String {
-    let cell = cells::of(analysis, Experiment::Load).find(is_not_the_devices);
+    let cell = cells::of_experiment(analysis, Experiment::Load).find(is_not_the_devices);
     let source = cell.map_or(String::new(), |cell| format!("{}: ", cells::verdict_word(cell)));
     format!("{source}{}", highest_rate(promised))
 }
@@ -36,8 +36,8 @@ fn highest_rate(promised: &Promised) -> String {
         }
         (None, _) if promised.steps.is_empty() => "no rate was tried, since no request completed".into(),
         (None, _) if promised.steps.iter().any(|step| step.held_ns.is_none()) => {
-            let known = promised.steps.iter().filter(|step| step.held_ns.is_some());
-            match known.map(|step| step.offered_per_s).reduce(f64::min) {
+            let measured = promised.steps.iter().filter(|step| step.held_ns.is_some());
+            match measured.map(|step| step.offered_per_s).reduce(f64::min) {
                 Some(least) => format!(
                     "{name} is above {most} at {}/s, and lower rates have too few requests for one ({closed}): give more --budget",
                     count(least)
@@ -68,7 +68,9 @@ pub(super) fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &
     };
     let rows: Vec<Vec<String>> = promised.steps.iter().map(row).collect();
     page.table_with(&["offered", "reached", "p50", name.as_str(), ""], &rows, &[4]);
-    if let Some(job) = cells::of(analysis, Experiment::Load).find_map(|cell| cell.workload.jobs.first()) {
+    if let Some(job) =
+        cells::of_experiment(analysis, Experiment::Load).find_map(|cell| cell.workload.jobs.first())
+    {
         page.sentence(
             Tone::Plain,
             "  ",
@@ -77,7 +79,7 @@ pub(super) fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &
     }
     let counted = "Latencies count from the arrival of a request, which may wait before it is sent.";
     page.sentence(Tone::Plain, "  ", counted);
-    if let Some(cell) = cells::of(analysis, Experiment::Load).find(is_not_the_devices) {
+    if let Some(cell) = cells::of_experiment(analysis, Experiment::Load).find(is_not_the_devices) {
         draw_verdict(page, cell);
     }
 }

@@ -30,32 +30,38 @@ impl Shown {
     }
 
     fn pair(self) -> [IoPath; 2] {
-        let (Self::Beats(one, other) | Self::Equal(one, other) | Self::Unclear(one, other)) = self;
-        if one < other { [one, other] } else { [other, one] }
+        let (Self::Beats(left, right) | Self::Equal(left, right) | Self::Unclear(left, right)) = self;
+        if left < right { [left, right] } else { [right, left] }
     }
 }
 
 pub(crate) fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Vec<String> {
-    let ours = || analysis.comparisons(Kind::Paths).filter(|one| one.cell.experiment == experiment);
-    let mut shown = by_key(ours().filter_map(|one| {
-        let (shown, ratio) = shown(one)?;
-        Some((shown, (what(one.cell), ratio)))
+    let ours =
+        || analysis.comparisons(Kind::Paths).filter(|comparison| comparison.cell.experiment == experiment);
+    let mut shown = by_key(ours().filter_map(|comparison| {
+        let (shown, ratio) = shown(comparison)?;
+        Some((shown, (what(comparison.cell), ratio)))
     }));
     // What is decided comes first.
     shown.sort_by_key(|(shown, _)| !matches!(shown, Shown::Beats(..)));
-    let left_out = by_key(ours().filter_map(|one| Some((one.ratio.err()?.of_these(), what(one.cell)))));
+    let left_out = by_key(
+        ours().filter_map(|comparison| Some((comparison.ratio.err()?.of_these(), what(comparison.cell)))),
+    );
     let parts = |with: Intervals| {
         let before = |index: usize| index.checked_sub(1).map(|before: usize| shown[before].0);
-        let pairs =
-            |what: &str| shown.iter().flat_map(|(_, all)| all).filter(|(other, _)| other == what).count();
-        let each =
-            shown.iter().enumerate().map(|(index, (one, all))| part(*one, before(index), all, with, &pairs));
+        let pairs = |what: &str| {
+            shown.iter().flat_map(|(_, ratios)| ratios).filter(|(other, _)| other == what).count()
+        };
+        let each = shown
+            .iter()
+            .enumerate()
+            .map(|(index, (answer, ratios))| part(*answer, before(index), ratios, with, &pairs));
         let left_out =
             left_out.iter().map(|(why, whats)| format!("{why} {}", list(&distinct(whats.clone()))));
         each.chain(left_out).collect::<Vec<String>>()
     };
-    let all = parts(Intervals::All);
-    let (parts, brief) = (all, parts(Intervals::WhereFaster));
+    let full = parts(Intervals::All);
+    let (parts, brief) = (full, parts(Intervals::WhereFaster));
     if parts.is_empty() {
         return vec!["nothing to compare: fewer than two I/O paths reached the device".into()];
     }
@@ -75,9 +81,9 @@ enum Intervals {
     WhereFaster,
 }
 
-fn shown(one: &Comparison<'_>) -> Option<(Shown, Ratio)> {
-    let ratio = one.ratio.ok()?;
-    let (this, base) = (one.cell.workload.path, one.base.workload.path);
+fn shown(comparison: &Comparison<'_>) -> Option<(Shown, Ratio)> {
+    let ratio = comparison.ratio.ok()?;
+    let (this, base) = (comparison.cell.workload.path, comparison.base.workload.path);
     Some(match ratio.outcome() {
         Outcome::Faster => (Shown::Beats(this, base), ratio),
         Outcome::Slower => (Shown::Beats(base, this), ratio.turned()),
@@ -91,29 +97,30 @@ fn shown(one: &Comparison<'_>) -> Option<(Shown, Ratio)> {
 fn part(
     shown: Shown,
     before: Option<Shown>,
-    all: &[(String, Ratio)],
+    named_ratios: &[(String, Ratio)],
     with: Intervals,
     pairs: &dyn Fn(&str) -> usize,
 ) -> String {
     let is_faster = matches!(shown, Shown::Beats(..));
-    let each = by_key(all.iter().map(|(what, ratio)| (what, *ratio))).into_iter().map(|(what, ratios)| {
-        let count = plural(ratios.len() as u64, "pair");
-        let is_alone = pairs(what) == 1;
-        if with == Intervals::WhereFaster && !is_faster {
-            return if is_alone { what.clone() } else { format!("{what} ({count})") };
-        }
-        if let ([one], true) = (&ratios[..], is_alone) {
-            return format!("{what} {}", times(*one));
-        }
-        let over = |of: fn(&Ratio) -> f64, pick: fn(f64, f64) -> f64| {
-            ratios.iter().map(of).reduce(pick).unwrap_or(f64::NAN)
-        };
-        let (least, most) = (over(|ratio| ratio.mean, f64::min), over(|ratio| ratio.mean, f64::max));
-        let (least, most) = (number(least), number(most));
-        let means = if least == most { least } else { format!("{least} to {most}") };
-        let (low, high) = (over(|ratio| ratio.low, f64::min), over(|ratio| ratio.high, f64::max));
-        format!("{what} {means}x ({}, {count})", range(low, high))
-    });
+    let each =
+        by_key(named_ratios.iter().map(|(what, ratio)| (what, *ratio))).into_iter().map(|(what, ratios)| {
+            let count = plural(ratios.len() as u64, "pair");
+            let is_alone = pairs(what) == 1;
+            if with == Intervals::WhereFaster && !is_faster {
+                return if is_alone { what.clone() } else { format!("{what} ({count})") };
+            }
+            if let ([ratio], true) = (&ratios[..], is_alone) {
+                return format!("{what} {}", times(*ratio));
+            }
+            let over = |figure: fn(&Ratio) -> f64, pick: fn(f64, f64) -> f64| {
+                ratios.iter().map(figure).reduce(pick).unwrap_or(f64::NAN)
+            };
+            let (least, most) = (over(|ratio| ratio.mean, f64::min), over(|ratio| ratio.mean, f64::max));
+            let (least, most) = (number(least), number(most));
+            let means = if least == most { least } else { format!("{least} to {most}") };
+            let (low, high) = (over(|ratio| ratio.low, f64::min), over(|ratio| ratio.high, f64::max));
+            format!("{what} {means}x ({}, {count})", range(low, high))
+        });
     format!("{}: {}", shown.words(before), each.collect::<Vec<_>>().join(", "))
 }
 

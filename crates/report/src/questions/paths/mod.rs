@@ -28,7 +28,7 @@ fn what_was_done(analysis: &Analysis<'_>) -> String {
         .map_or(String::new(), |block| format!(" in blocks of {block}"));
     let pass_bytes =
         |cell: &CellRecord| cell.result.pass_bytes.or(Some(cell.result.bytes? / metrics::visits(cell)));
-    match cells::of(analysis, Experiment::Paths).filter_map(pass_bytes).max() {
+    match cells::of_experiment(analysis, Experiment::Paths).filter_map(pass_bytes).max() {
         Some(bytes) => format!(", {} per sweep{block}", Bytes(bytes).approx()),
         None => block,
     }

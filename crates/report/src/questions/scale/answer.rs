@@ -17,20 +17,20 @@ struct Direction<'a> {
 }
 
 pub(crate) fn answer(analysis: &Analysis<'_>) -> Vec<String> {
-    let all: Vec<Direction<'_>> = analysis
+    let directions: Vec<Direction<'_>> = analysis
         .scale()
         .iter()
         .map(|grid| Direction { name: name(analysis, grid), gains: gains(grid), grid })
         .collect();
     let mut texts = vec![
-        wording(&all, ends, |grid| knees(grid, Reason::Told)),
-        wording(&all, largest, |grid| knees(grid, Reason::Told)),
-        wording(&all, largest, |grid| knees(grid, Reason::Untold)),
-        wording(&all, largest, |_| String::new()),
+        wording(&directions, ends, |grid| knees(grid, Reason::Told)),
+        wording(&directions, largest, |grid| knees(grid, Reason::Told)),
+        wording(&directions, largest, |grid| knees(grid, Reason::Untold)),
+        wording(&directions, largest, |_| String::new()),
     ];
-    if all.len() > 1 {
-        let first = wording(&all[..1], largest, |_| String::new());
-        texts.push(format!("{first}; {} more: --details", all.len() - 1));
+    if directions.len() > 1 {
+        let first = wording(&directions[..1], largest, |_| String::new());
+        texts.push(format!("{first}; {} more: --details", directions.len() - 1));
     }
     texts
 }
@@ -44,30 +44,37 @@ fn name(analysis: &Analysis<'_>, grid: &Grid<'_>) -> String {
 }
 
 /// `4 streams against 1: reads 2.03 × at 64 KiB (1.65–2.50), stops scaling at 2 streams (device busy); writes …`.
-fn wording(all: &[Direction<'_>], gained: fn(&[Gain]) -> String, knee: fn(&Grid<'_>) -> String) -> String {
-    let counts = distinct(all.iter().flat_map(|one| &one.gains).map(|gain| gain.streams));
+fn wording(
+    directions: &[Direction<'_>],
+    gained: fn(&[Gain]) -> String,
+    knee: fn(&Grid<'_>) -> String,
+) -> String {
+    let counts = distinct(directions.iter().flat_map(|direction| &direction.gains).map(|gain| gain.streams));
     // Several targets are compared with what each gives by itself, added up.
-    let has_alone = all.iter().flat_map(|one| &one.grid.lines).any(|line| line.sum_alone().is_some());
+    let has_alone =
+        directions.iter().flat_map(|direction| &direction.grid.lines).any(|line| line.sum_alone().is_some());
     let base = if has_alone { "each target alone" } else { "1" };
-    let noun = all.first().map_or("stream", |one| one.grid.noun());
+    let noun = directions.first().map_or("stream", |direction| direction.grid.noun());
     let lead = match counts[..] {
         [] => String::new(),
         [count] => format!("{count} {noun}s against {base}"),
         _ => format!("most {noun}s against {base}"),
     };
     // What holds for all is said once, here and below.
-    let is_unsure = all.iter().flat_map(|one| &one.gains).all(|gain| gain.interval.is_none());
+    let is_unsure =
+        directions.iter().flat_map(|direction| &direction.gains).all(|gain| gain.interval.is_none());
     let lead = match (lead.is_empty(), is_unsure) {
         (true, _) => lead,
         (false, true) => format!("{lead}, too few repeats to be sure: "),
         (false, false) => format!("{lead}: "),
     };
-    let knees: Vec<String> = all.iter().map(|one| knee(one.grid)).collect();
-    let is_common = knees.len() > 1 && knees.iter().all(|one| *one == knees[0]);
-    let each = all.iter().zip(&knees).map(|(one, knee)| {
-        let gained = if one.gains.is_empty() { without_gain(one.grid) } else { gained(&one.gains) };
+    let knees: Vec<String> = directions.iter().map(|direction| knee(direction.grid)).collect();
+    let is_common = knees.len() > 1 && knees.iter().all(|other| *other == knees[0]);
+    let each = directions.iter().zip(&knees).map(|(direction, knee)| {
+        let gained =
+            if direction.gains.is_empty() { without_gain(direction.grid) } else { gained(&direction.gains) };
         let gained = if is_unsure { gained.replace(UNSURE, "") } else { gained };
-        format!("{} {gained}{}", one.name, if is_common { "" } else { knee })
+        format!("{} {gained}{}", direction.name, if is_common { "" } else { knee })
     });
     let common = if is_common { knees[0].as_str() } else { "" };
     format!("{lead}{}{common}", each.collect::<Vec<_>>().join("; "))
@@ -77,13 +84,13 @@ fn wording(all: &[Direction<'_>], gained: fn(&[Gain]) -> String, knee: fn(&Grid<
 fn ends(gains: &[Gain]) -> String {
     match gains {
         [first, .., last] => format!("{first}, {last}"),
-        all => all.iter().map(Gain::to_string).collect(),
+        gains => gains.iter().map(Gain::to_string).collect(),
     }
 }
 
 /// The largest of all gains.
 fn largest(gains: &[Gain]) -> String {
-    let most = gains.iter().max_by(|one, other| one.factor.total_cmp(&other.factor));
+    let most = gains.iter().max_by(|left, right| left.factor.total_cmp(&right.factor));
     let at_most = if gains.len() > 1 { "at most " } else { "" };
     most.map_or_else(String::new, |gain| format!("{at_most}{gain}"))
 }
@@ -142,7 +149,7 @@ enum Reason {
 
 /// `, stops scaling at 2 streams (device busy)`, where more streams stop helping.
 fn knees(grid: &Grid<'_>, reason: Reason) -> String {
-    let found = grid.lines.iter().filter_map(|line| {
+    let stops = grid.lines.iter().filter_map(|line| {
         let stop = line.knee.as_ref()?;
         let word = match stop.limit.word() {
             _ if reason == Reason::Untold => "",
@@ -151,9 +158,9 @@ fn knees(grid: &Grid<'_>, reason: Reason) -> String {
         };
         Some(((stop.streams, word), line.block_bytes))
     });
-    let each = by_key(found).into_iter().map(|((streams, word), blocks)| {
+    let each = by_key(stops).into_iter().map(|((streams, word), blocks)| {
         let at = match blocks[..] {
-            [one] if grid.lines.len() > 1 => format!(" for {}", Bytes(one)),
+            [block_bytes] if grid.lines.len() > 1 => format!(" for {}", Bytes(block_bytes)),
             _ if blocks.len() < grid.lines.len() => format!(" for {} sizes", blocks.len()),
             _ => String::new(),
         };

@@ -89,8 +89,9 @@ fn label(cell: &CellRecord) -> String {
 /// The intervals of the speed-ups in the table, what they are over, and why there is none where nothing can be compared.
 fn draw_speed_ups(page: &mut Page, grid: &Grid<'_>) {
     let has_alone = grid.lines.iter().any(|line| line.sum_alone().is_some());
-    let one = counted(1, grid);
-    let over = if has_alone { "over each target alone, added up".to_owned() } else { format!("over {one}") };
+    let single = counted(1, grid);
+    let over =
+        if has_alone { "over each target alone, added up".to_owned() } else { format!("over {single}") };
     let intervals = grid.lines.iter().filter_map(|line| {
         let (low, high) = most(line)?.speed_up_interval?;
         let (low, high) = (significant(low), significant(high));
@@ -146,7 +147,7 @@ fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
         .lines
         .iter()
         .flat_map(|line| &line.points)
-        .any(|point| point.fairness.is_some_and(|one| one.has_ramp && one.jain < EVEN))
+        .any(|point| point.fairness.is_some_and(|fairness| fairness.has_ramp && fairness.jain < EVEN))
     {
         page.sentence(
             Tone::Plain,
@@ -216,10 +217,10 @@ fn draw_starts(page: &mut Page, grid: &Grid<'_>) {
         // A rate of a few I/Os would be that of the moments at which they happened to end.
         let has_many = ramp.bytes >= MIN_RAMP_IOS * point.cell.workload.block_bytes;
         let rate = ramp.bytes_per_s.filter(|_| has_many).map_or(String::new(), |rate| {
-            let all = point.bytes_per_s().map_or_else(String::new, |rate| {
+            let with_all = point.bytes_per_s().map_or_else(String::new, |rate| {
                 format!(", {} with all streams", Unit::MIB_PER_S.figure(rate))
             });
-            format!("; {} MiB/s on average{all}", Unit::MIB_PER_S.figure(rate))
+            format!("; {} MiB/s on average{with_all}", Unit::MIB_PER_S.figure(rate))
         });
         let text = format!(
             "{} until the last stream started ({}){rate}. The rates leave it out.",
@@ -240,12 +241,13 @@ fn draw_chart(page: &mut Page, grids: &[&Grid<'_>]) {
         });
         Series { label: format!("{op}{}", counted(count, grid)), points: points.collect() }
     };
-    let all = grids.iter().flat_map(|grid| grid.counts().into_iter().map(move |count| series(grid, count)));
-    let all: Vec<Series> = all.filter(|series| !series.points.is_empty()).collect();
+    let curves =
+        grids.iter().flat_map(|grid| grid.counts().into_iter().map(move |count| series(grid, count)));
+    let curves: Vec<Series> = curves.filter(|series| !series.points.is_empty()).collect();
     page.blank();
     chart::draw(
         page,
-        &all,
+        &curves,
         &Axes { top: chart::Top::Largest, unit: "MiB/s", along: "block size", at: &chart::size_of_log2 },
     );
     page.blank();
@@ -280,23 +282,23 @@ fn directions(analysis: &Analysis<'_>, grids: &[Grid<'_>]) -> (Vec<String>, Vec<
         let targets = first.and_then(|cell| cells::target_name(analysis, cell)).unwrap_or_default();
         let noun = reads.noun();
         for count in reads.counts() {
-            let found: Vec<Result<Ratio, NoRatio>> = reads
+            let results: Vec<Result<Ratio, NoRatio>> = reads
                 .lines
                 .iter()
                 .filter_map(|line| against(line.point(count)?, writes.line(line.block_bytes)?))
                 .collect();
-            no_ratio.extend(found.iter().filter_map(|ratio| ratio.err()).map(NoRatio::words));
-            let ratios: Vec<Ratio> = found.into_iter().flatten().collect();
+            no_ratio.extend(results.iter().filter_map(|ratio| ratio.err()).map(NoRatio::words));
+            let ratios: Vec<Ratio> = results.into_iter().flatten().collect();
             said.extend(direction(&ratios).map(|text| (text, (count, noun, targets.clone()))));
         }
     }
     let sets = distinct(said.iter().map(|(_, (_, _, targets))| targets.clone())).len();
-    for (text, of) in by_key(said) {
-        let counts = distinct(of.iter().map(|(count, ..)| *count));
+    for (text, subjects) in by_key(said) {
+        let counts = distinct(subjects.iter().map(|(count, ..)| *count));
         let names: Vec<String> = counts.iter().map(u32::to_string).collect();
-        let noun = of.first().map_or("stream", |(_, noun, _)| noun);
+        let noun = subjects.first().map_or("stream", |(_, noun, _)| noun);
         let ending = if counts.iter().all(|&count| count == 1) { "" } else { "s" };
-        let targets = distinct(of.into_iter().map(|(_, _, targets)| targets));
+        let targets = distinct(subjects.into_iter().map(|(_, _, targets)| targets));
         let on = if targets.len() == sets { String::new() } else { format!(" on {}", named(&targets)) };
         sentences.push(format!("With {} {noun}{ending}{on}, {text}", list(&names)));
     }
@@ -317,7 +319,7 @@ fn against(read: &Point<'_>, writes: &Line<'_>) -> Option<Result<Ratio, NoRatio>
 
 /// `writes are 9 to 12 % slower than reads of the same size (95 % intervals: 6 to 14 % slower).`
 fn direction(ratios: &[Ratio]) -> Option<String> {
-    let percent = |of: fn(&Ratio) -> f64| ratios.iter().map(move |ratio| (of(ratio) - 1.0) * 100.0);
+    let percent = |figure: fn(&Ratio) -> f64| ratios.iter().map(move |ratio| (figure(ratio) - 1.0) * 100.0);
     let range = |low: fn(&Ratio) -> f64, high: fn(&Ratio) -> f64| {
         let (low, high) = (percent(low).reduce(f64::min)?, percent(high).reduce(f64::max)?);
         Some(compared(low, high))

@@ -9,7 +9,7 @@ use rdsk_model::Experiment;
 use rdsk_units::{Bytes, percent};
 
 pub(crate) fn answer(analysis: &Analysis<'_>) -> Vec<String> {
-    let texts: Vec<String> = cells::of(analysis, Experiment::Stripe)
+    let texts: Vec<String> = cells::of_experiment(analysis, Experiment::Stripe)
         .filter_map(|cell| {
             let result = analysis.stripe(cell)?;
             let target = target_name(analysis, cell).map_or_else(String::new, |name| format!("{name}: "));

@@ -20,7 +20,7 @@ const WORTH_SAYING: f64 = 0.5;
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading("STRIPE: chunk and full stripe");
-    for cell in cells::of(analysis, Experiment::Stripe) {
+    for cell in cells::of_experiment(analysis, Experiment::Stripe) {
         match analysis.stripe(cell) {
             Some(reading) => draw_cell(page, analysis, cell, reading),
             // Requests of another kind: the page of the first cell has them all.
@@ -236,15 +236,19 @@ fn draw_sizes(page: &mut Page, result: &StripeResult) {
         })
         .collect();
     page.table(&heads, &rows);
-    let series = |label: &str, of: fn(&rdsk_analysis::stripe::SizePoint) -> Option<f64>| Series {
+    let series = |label: &str, median_ns: fn(&rdsk_analysis::stripe::SizePoint) -> Option<f64>| Series {
         label: label.into(),
-        points: sizes.iter().filter_map(|size| Some(((size.bytes as f64).log2(), of(size)? / 1e6))).collect(),
+        points: sizes
+            .iter()
+            .filter_map(|size| Some(((size.bytes as f64).log2(), median_ns(size)? / 1e6)))
+            .collect(),
     };
-    let all = [series(whole, |size| size.aligned_median_ns), series("others", |size| size.other_median_ns)];
+    let curves =
+        [series(whole, |size| size.aligned_median_ns), series("others", |size| size.other_median_ns)];
     page.blank();
     chart::draw(
         page,
-        &all,
+        &curves,
         &Axes { top: chart::Top::Largest, unit: "ms", along: "size", at: &chart::size_of_log2 },
     );
 }

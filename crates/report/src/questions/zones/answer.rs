@@ -9,13 +9,13 @@ use rdsk_analysis::{Analysis, groups};
 use rdsk_model::{CellRecord, Experiment, Op};
 
 pub(crate) fn answer(analysis: &Analysis<'_>) -> Vec<String> {
-    let seen: Vec<(&CellRecord, &Zones)> = cells::of(analysis, Experiment::Zones)
+    let measured: Vec<(&CellRecord, &Zones)> = cells::of_experiment(analysis, Experiment::Zones)
         .filter(|cell| !is_of_memory(cell))
         .filter_map(|cell| Some((cell, analysis.zones(cell)?)))
         .collect();
-    let ops = groups::distinct(seen.iter().map(|(cell, _)| cell.workload.op));
+    let ops = groups::distinct(measured.iter().map(|(cell, _)| cell.workload.op));
     let key = |cell: &CellRecord| (cell.workload.targets.clone(), cell.workload.op);
-    let best = by_key(seen.iter().map(|one| (key(one.0), *one)))
+    let best = by_key(measured.iter().map(|entry| (key(entry.0), *entry)))
         .into_iter()
         .filter_map(|(_, of_one)| super::bars::clearest(of_one.into_iter()));
     let texts: Vec<String> = best

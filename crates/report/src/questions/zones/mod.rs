@@ -28,9 +28,9 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, plots: Plots) {
     page.heading("ZONES: speed by position");
     let groups = cells::groups_by(analysis, Experiment::Zones, |cell| cell.workload.op);
     let of_device: Vec<Vec<(&CellRecord, &Zones)>> =
-        groups.iter().map(|cells| seen_of_device(analysis, cells)).collect();
+        groups.iter().map(|cells| device_cells_with_zones(analysis, cells)).collect();
     for cells in &of_device {
-        for (_, of_target) in by_key(cells.iter().map(|one| (&one.0.workload.targets, *one))) {
+        for (_, of_target) in by_key(cells.iter().map(|entry| (&entry.0.workload.targets, *entry))) {
             bars::draw(page, analysis, &of_target);
         }
         draw_doubts(page, analysis, cells);
@@ -39,29 +39,32 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, plots: Plots) {
         draw_rates(page, analysis, cells);
     }
     if plots == Plots::Drawn {
-        let all: Vec<&CellRecord> = groups.iter().flatten().copied().collect();
-        draw_curve(page, analysis, &seen(analysis, &all));
+        let cells: Vec<&CellRecord> = groups.iter().flatten().copied().collect();
+        draw_curve(page, analysis, &cells_with_zones(analysis, &cells));
     }
     for cells in &of_device {
         draw_bands(page, analysis, cells);
-        for (_, of_target) in by_key(cells.iter().map(|one| (&one.0.workload.targets, *one))) {
+        for (_, of_target) in by_key(cells.iter().map(|entry| (&entry.0.workload.targets, *entry))) {
             draw_advice(page, analysis, &of_target);
         }
     }
 }
 
 /// The cells that visited a position.
-fn seen<'a>(analysis: &'a Analysis<'_>, cells: &[&'a CellRecord]) -> Vec<(&'a CellRecord, &'a Zones)> {
+fn cells_with_zones<'a>(
+    analysis: &'a Analysis<'_>,
+    cells: &[&'a CellRecord],
+) -> Vec<(&'a CellRecord, &'a Zones)> {
     cells.iter().filter_map(|cell| Some((*cell, analysis.zones(cell)?))).collect()
 }
 
 /// The same without what memory or a hole answered, which says nothing about a disk.
-fn seen_of_device<'a>(
+fn device_cells_with_zones<'a>(
     analysis: &'a Analysis<'_>,
     cells: &[&'a CellRecord],
 ) -> Vec<(&'a CellRecord, &'a Zones)> {
     let of_device: Vec<&CellRecord> = cells.iter().copied().filter(|cell| !is_of_memory(cell)).collect();
-    seen(analysis, &of_device)
+    cells_with_zones(analysis, &of_device)
 }
 
 /// One direction: all block sizes on all targets.
@@ -69,15 +72,15 @@ fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let Some(first) = cells.first() else { return };
     let op = first.workload.op;
     let moves_start = first.workload.points.as_ref().is_some_and(|points| points.moves_start);
-    let seen = seen(analysis, cells);
+    let measured = cells_with_zones(analysis, cells);
     let order = match first.workload.pattern {
         Pattern::Random => "in shuffled order",
-        Pattern::Sequential if moves_start && seen.iter().any(|(_, zones)| zones.passes > 1) => {
+        Pattern::Sequential if moves_start && measured.iter().any(|(_, zones)| zones.passes > 1) => {
             "in ascending order, each sweep from another start"
         }
         Pattern::Sequential => "in ascending order",
     };
-    let places = seen.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
+    let places = measured.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
     page.blank();
     page.sentence(
         Tone::Plain,
@@ -91,7 +94,7 @@ fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     for (_, cells) in by_key(cells.iter().map(|cell| (&cell.workload.targets, *cell))) {
         draw_target(page, analysis, cells[0]);
         let rows: Vec<Vec<String>> =
-            self::seen(analysis, &cells).into_iter().map(|(cell, zones)| row(cell, zones)).collect();
+            cells_with_zones(analysis, &cells).into_iter().map(|(cell, zones)| row(cell, zones)).collect();
         page.table_with(&heads, &rows, &[heads.len() - 1]);
         cells::draw_whys(page, analysis, &cells, |cell| Bytes(cell.workload.block_bytes).to_string());
     }
@@ -105,8 +108,8 @@ fn draw_target(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
 }
 
 /// Why steps of the rate are shown as no zones, for each target by the block size that shows them best.
-fn draw_doubts(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
-    for (_, of_target) in by_key(seen.iter().map(|one| (&one.0.workload.targets, one))) {
+fn draw_doubts(page: &mut Page, analysis: &Analysis<'_>, measured: &[(&CellRecord, &Zones)]) {
+    for (_, of_target) in by_key(measured.iter().map(|entry| (&entry.0.workload.targets, entry))) {
         let Some((cell, zones)) = bars::clearest(of_target.into_iter().copied()) else { continue };
         if bars::is_limited(cell) {
             continue;
@@ -129,8 +132,8 @@ fn draw_doubts(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &
 }
 
 /// Bands beside the main mode, a row each.
-fn draw_bands(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
-    let groups = by_key(seen.iter().map(|one| (&one.0.workload.targets, one)));
+fn draw_bands(page: &mut Page, analysis: &Analysis<'_>, measured: &[(&CellRecord, &Zones)]) {
+    let groups = by_key(measured.iter().map(|entry| (&entry.0.workload.targets, entry)));
     let mut has_head = false;
     for (_, of_target) in groups {
         let rows = bands(analysis, &of_target);
@@ -148,9 +151,9 @@ fn draw_bands(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Z
     }
 }
 
-fn bands(analysis: &Analysis<'_>, seen: &[&(&CellRecord, &Zones)]) -> Vec<Vec<String>> {
+fn bands(analysis: &Analysis<'_>, measured: &[&(&CellRecord, &Zones)]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    for (cell, zones) in seen.iter().filter(|(cell, _)| !bars::is_limited(cell)) {
+    for (cell, zones) in measured.iter().filter(|(cell, _)| !bars::is_limited(cell)) {
         let Some(latency_bands) = &zones.latency_bands else { continue };
         for band in latency_bands.bands.iter().take(MAX_BANDS) {
             rows.push(vec![
@@ -174,7 +177,7 @@ fn bands(analysis: &Analysis<'_>, seen: &[&(&CellRecord, &Zones)]) -> Vec<Vec<St
 /// The direction, where both were measured, and what stands behind it.
 fn with_op(analysis: &Analysis<'_>, cell: &CellRecord, name: &str) -> String {
     let has_others =
-        cells::of(analysis, Experiment::Zones).any(|other| other.workload.op != cell.workload.op);
+        cells::of_experiment(analysis, Experiment::Zones).any(|other| other.workload.op != cell.workload.op);
     let op = if has_others { format!("{} ", cell.workload.op) } else { String::new() };
     format!("{op}{name}")
 }
@@ -193,9 +196,9 @@ fn full_name(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
 
 fn row(cell: &CellRecord, zones: &Zones) -> Vec<String> {
     let is_limited = bars::is_limited(cell);
-    let known = |bytes_per_s: Option<f64>| bytes_per_s.filter(|_| !is_limited);
-    let rate = |bytes_per_s: Option<f64>| Unit::MIB_PER_S.figure_or_missing(known(bytes_per_s));
-    let ends = known(zones.outer_bytes_per_s).zip(zones.inner_bytes_per_s);
+    let unless_limited = |bytes_per_s: Option<f64>| bytes_per_s.filter(|_| !is_limited);
+    let rate = |bytes_per_s: Option<f64>| Unit::MIB_PER_S.figure_or_missing(unless_limited(bytes_per_s));
+    let ends = unless_limited(zones.outer_bytes_per_s).zip(zones.inner_bytes_per_s);
     let ratio = ends.map(|(outer, inner)| outer / inner);
     vec![
         Bytes(cell.workload.block_bytes).to_string(),
@@ -210,8 +213,8 @@ fn row(cell: &CellRecord, zones: &Zones) -> Vec<String> {
     ]
 }
 
-fn draw_curve(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
-    let series: Vec<Series> = seen
+fn draw_curve(page: &mut Page, analysis: &Analysis<'_>, measured: &[(&CellRecord, &Zones)]) {
+    let series: Vec<Series> = measured
         .iter()
         .map(|(cell, zones)| Series {
             label: full_name(analysis, cell),
@@ -240,11 +243,11 @@ fn scatter(zones: &Zones) -> String {
 
 /// What the block sizes of a target that were measured more than once leave to be done where none of them is steady. Where the spread comes
 /// from time, larger blocks are no remedy.
-fn draw_advice(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
-    let unlimited = seen.iter().filter(|(cell, _)| !bars::is_limited(cell));
+fn draw_advice(page: &mut Page, analysis: &Analysis<'_>, measured: &[(&CellRecord, &Zones)]) {
+    let unlimited = measured.iter().filter(|(cell, _)| !bars::is_limited(cell));
     let repeated: Vec<&Zones> =
         unlimited.map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
-    let target = seen.first().and_then(|(cell, _)| cells::target_name(analysis, cell));
+    let target = measured.first().and_then(|(cell, _)| cells::target_name(analysis, cell));
     let of_target = target.map_or_else(String::new, |name| format!("{name}: "));
     draw_pass_scatter(page, &of_target, &repeated);
     let is_in_time = |zones: &&Zones| !zones.is_tight() && zones.scatters_in_time();
@@ -267,9 +270,9 @@ fn draw_advice(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &
 }
 
 /// How far whole passes lie apart where that is more than a fraction of a percent and no change over them was found.
-fn draw_pass_scatter(page: &mut Page, of_target: &str, seen: &[&Zones]) {
+fn draw_pass_scatter(page: &mut Page, of_target: &str, repeated: &[&Zones]) {
     let scatter = |zones: &&Zones| zones.pass_scatter.filter(|_| zones.drift.is_none());
-    let widest = seen.iter().filter_map(|zones| Some((scatter(zones)?, *zones)));
+    let widest = repeated.iter().filter_map(|zones| Some((scatter(zones)?, *zones)));
     let Some((most, zones)) = widest.max_by(|left, right| left.0.total_cmp(&right.0)) else { return };
     if most < rdsk_analysis::zones::MIN_DRIFT {
         return;
