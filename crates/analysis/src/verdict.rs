@@ -126,15 +126,21 @@ pub fn read_some_zeros(cell: &CellRecord, targets: &[Target]) -> Option<ReadCont
 /// Whether the rate of a cell that [`verdict`] calls throttled is above the limit: a burst that the group lets pass for a while, which
 /// shows nothing of the target.
 pub fn is_burst(cell: &CellRecord, targets: &[Target]) -> bool {
-    let is_throttled = metrics::has_verdict(cell, VerdictCode::Throttled);
-    is_throttled && Facts::gather(cell, targets).is_some_and(|facts| limit::bursts(&facts))
+    is_throttled_so(cell, targets, limit::bursts)
 }
 
 /// Whether the rate of a cell that [`verdict`] calls throttled is that of a limit in force: no burst above it, no mean of limits that
 /// changed, and no rate below it that may have waited for it.
 pub fn is_held(cell: &CellRecord, targets: &[Target]) -> bool {
-    let is_throttled = metrics::has_verdict(cell, VerdictCode::Throttled);
-    is_throttled && Facts::gather(cell, targets).is_some_and(|facts| limit::holds(&facts))
+    is_throttled_so(cell, targets, limit::holds)
+}
+
+/// Whether a cell is throttled, and what is asked holds for it, or for one direction of a load.
+fn is_throttled_so(cell: &CellRecord, targets: &[Target], holds: fn(&Facts<'_>) -> bool) -> bool {
+    let halves = mixed::halves(cell);
+    let parts = halves.as_ref().map_or(std::slice::from_ref(cell), |halves| halves);
+    metrics::has_verdict(cell, VerdictCode::Throttled)
+        && parts.iter().any(|part| Facts::gather(part, targets).is_some_and(|facts| holds(&facts)))
 }
 
 /// The steps that decide before the backing files of loop devices are looked at.

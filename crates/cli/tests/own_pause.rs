@@ -68,6 +68,24 @@ fn an_image_that_comes_into_use_during_a_stop_is_not_written() {
     }
 }
 
+/// Found by a user: the time of a job had the pause in it, that of its test had not, and a page showed the half of the rate.
+#[test]
+fn a_stop_is_left_out_of_the_time_of_a_job_as_of_its_test() {
+    if !requires(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let disk = slow_disk();
+    let line = format!("load {} --rw randread --budget 6s --no-history", word(disk.file()));
+    let answer = stopped_for(start(&line), &disk, STOP).expect_code(0);
+    assert!(gaps_ns(&answer.record) >= STOP.as_nanos() / 2, "{}", answer.said());
+    let result = &answer.record["cells"][0]["result"];
+    let job = &result["jobs"][0];
+    assert_eq!((&job["elapsed_ns"], &job["reads"]["ops"]), (&result["elapsed_ns"], &result["ops"]), "{job}");
+    let windows = job["reads"]["windows"].as_array().unwrap();
+    let lasts_ns: u64 = windows.iter().map(|window| window["lasts_ns"].as_u64().unwrap()).sum();
+    assert_eq!(Some(lasts_ns), result["elapsed_ns"].as_u64(), "{job}");
+}
+
 /// The same of a copy to a block device.
 #[test]
 fn a_device_that_comes_into_use_during_a_stop_gets_nothing_more_of_a_copy() {

@@ -3,6 +3,8 @@
 //! An example: a write of 4 MiB that takes from 0.5 s to 2.5 s counts 1 MiB in the first second, 2 MiB in the second, and 1 MiB in the
 //! third. A stall of two seconds leaves at least one whole second with nothing but the part of the request that waits.
 
+use std::ops::Range;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Bytes by second, from the start of the stream.
@@ -51,10 +53,14 @@ impl ByteSeconds {
         self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// The fewest bytes of a whole second of a stream that ran so long; `None` in less than one.
-    pub(crate) fn least(&self, ran_ns: u64) -> Option<u64> {
-        let whole = usize::try_from(ran_ns / SECOND_NS).unwrap_or(usize::MAX);
-        (0..whole).map(|second| self.0.get(second).copied().unwrap_or(0)).min()
+    /// The fewest bytes of a whole second of a stream that ran so long, and paused in no part of that second; `None` where there is none.
+    pub(crate) fn least(&self, ran_ns: u64, pauses: &[Range<u64>]) -> Option<u64> {
+        let is_whole = |&second: &u64| {
+            let (begin_ns, end_ns) = (second * SECOND_NS, (second + 1) * SECOND_NS);
+            pauses.iter().all(|pause| pause.end <= begin_ns || end_ns <= pause.start)
+        };
+        let bytes = |second| usize::try_from(second).ok().and_then(|index| self.0.get(index).copied());
+        (0..ran_ns / SECOND_NS).filter(is_whole).map(|second| bytes(second).unwrap_or(0)).min()
     }
 }
 
@@ -69,12 +75,17 @@ mod tests {
         seconds.add(500 * MS, 500 * MS, 3 << 20);
         seconds.add(2500 * MS, 2000 * MS, 4 << 20);
         assert_eq!(seconds.0, [4 << 20, 2 << 20, 1 << 20]);
-        assert_eq!(seconds.least(2500 * MS), Some(2 << 20), "the third is no whole second");
-        assert_eq!(seconds.least(4000 * MS), Some(0), "nothing moved in the fourth");
-        assert_eq!(seconds.least(999 * MS), None);
+        assert_eq!(seconds.least(2500 * MS, &[]), Some(2 << 20), "the third is no whole second");
+        assert_eq!(seconds.least(4000 * MS, &[]), Some(0), "nothing moved in the fourth");
+        assert_eq!(seconds.least(999 * MS, &[]), None);
+        assert_eq!(
+            seconds.least(4000 * MS, &[3100 * MS..3900 * MS]),
+            Some(1 << 20),
+            "nor does a pause count"
+        );
         let mut other = ByteSeconds::default();
         other.add(1100 * MS, 10 * MS, 7);
         other.merge(&seconds);
-        assert_eq!(other.least(2000 * MS), Some((2 << 20) + 7));
+        assert_eq!(other.least(2000 * MS, &[]), Some((2 << 20) + 7));
     }
 }

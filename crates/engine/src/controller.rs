@@ -101,7 +101,8 @@ pub(crate) fn run_streams(
     if let Some(spec) = specs.first() {
         let gaps = spec.open.guard.watchdog.gaps(begin_ns, begin_ns + run.elapsed_ns);
         if !gaps.is_empty() {
-            cut_out(&mut run, begin_ns, &gaps);
+            let is_offered = specs.iter().any(|spec| spec.load.is_some_and(|load| load.job.rate.is_some()));
+            cut_out(&mut run, begin_ns, &gaps, is_offered);
         }
     }
     let cpu = cpu_before.zip(process_usage().ok());
@@ -174,7 +175,8 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
     for outcome in outcomes {
         histogram.merge(&outcome.latencies.histogram);
     }
-    let to_return_ns = issued(outcomes).map(|outcome| outcome.end_ns).max().unwrap_or(begin_ns) - begin_ns;
+    let last_ns = issued(outcomes).map(|outcome| outcome.end_ns.max(offered_until_ns(outcome))).max();
+    let to_return_ns = last_ns.unwrap_or(begin_ns) - begin_ns;
     let mut notes: Vec<String> = outcomes.iter().filter_map(|outcome| outcome.note.clone()).collect();
     notes.dedup();
     let sum = |count: fn(&StreamOutcome) -> u64| outcomes.iter().map(count).sum();
@@ -208,6 +210,11 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
         notes,
         ..Run::without_io(ended, engine)
     }
+}
+
+/// When the time of a stream with a rate was over, whether or not anything arrived; 0 without one.
+fn offered_until_ns(outcome: &StreamOutcome) -> u64 {
+    outcome.job_run.as_ref().map_or(0, |run| run.over_ns)
 }
 
 /// Of all I/Os of a stream.

@@ -2,8 +2,10 @@
 
 use crate::byte_seconds::ByteSeconds;
 use crate::latency_series::{LatencySeries, WindowRun};
+use crate::load::RequestSource;
 use rdsk_model::Op;
 use rdsk_stats::Histogram;
+use std::ops::Range;
 
 /// Requests of one kind.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +14,8 @@ pub struct KindRun {
     pub histogram: Histogram,
     /// The sum of these.
     pub latency_sum_ns: u64,
+    /// How many completed, those without a latency included: this process was away while they were in flight.
+    pub ops: u64,
     /// Their bytes; 0 for flushes.
     pub bytes: u64,
     series: LatencySeries,
@@ -26,21 +30,30 @@ impl KindRun {
         self.series.record(at_ns, latency_ns);
         self.seconds.add(at_ns, latency_ns, bytes);
         self.latency_sum_ns += latency_ns;
+        self.ops += 1;
+        self.bytes += bytes;
+    }
+
+    /// Counts one that ended while this process was away, or had waited for it: its latency says nothing of the device.
+    #[cold]
+    pub(crate) fn count_away(&mut self, bytes: u64) {
+        self.ops += 1;
         self.bytes += bytes;
     }
 
     fn add(&mut self, more: &Self) {
         self.histogram.merge(&more.histogram);
         self.latency_sum_ns += more.latency_sum_ns;
+        self.ops += more.ops;
         self.bytes += more.bytes;
         self.series.add(&more.series);
         self.seconds.merge(&more.seconds);
     }
 
-    /// The fewest bytes that moved in a whole second of a job that ran so long, each request's spread evenly over its time; `None` in
-    /// less than a second.
-    pub fn least_bytes_per_s(&self, ran_ns: u64) -> Option<u64> {
-        self.seconds.least(ran_ns)
+    /// The fewest bytes that moved in a whole second of a job that ran so long, pauses of this process included, each request's spread
+    /// evenly over its time; `None` in less than a second. No second in which this process paused counts.
+    fn least_bytes_per_s(&self, ran_ns: u64, pauses: &[Range<u64>]) -> Option<u64> {
+        self.seconds.least(ran_ns, pauses)
     }
 
     /// The latencies in the order of time, by the window in which each ended; and how long a window is, in ns.
@@ -64,11 +77,28 @@ pub struct JobRun {
     pub lag: Histogram,
     /// Arrivals that found everything in flight until the end, so that they were never issued.
     pub unsent: u64,
-    /// From the first start of a stream to the last end.
+    /// From the first start of a stream to the last end, without what is left out.
     pub elapsed_ns: u64,
+    /// When its time was over, from the begin of the visit: that of a rate goes on whether or not anything arrives. While streams
+    /// run, on the engine's clock; 0 for those without a rate.
+    pub(crate) over_ns: u64,
+    /// What is left out since this process did not run, from its start.
+    pub(crate) left_out: Vec<Range<u64>>,
 }
 
 impl JobRun {
+    /// The time of the job at which so much of it had passed, pauses of this process included.
+    pub fn without_pauses(&self, at_ns: u64) -> u64 {
+        let before = |pause: &Range<u64>| at_ns.clamp(pause.start, pause.end) - pause.start;
+        at_ns - self.left_out.iter().map(before).sum::<u64>()
+    }
+
+    /// The fewest bytes of one kind that moved in a whole second; `None` in less than a second.
+    pub fn least_bytes_per_s(&self, kind: &KindRun) -> Option<u64> {
+        let left_out_ns: u64 = self.left_out.iter().map(|pause| pause.end - pause.start).sum();
+        kind.least_bytes_per_s(self.elapsed_ns + left_out_ns, &self.left_out)
+    }
+
     /// Those of one direction.
     #[inline]
     pub(crate) fn kind(&mut self, op: Op) -> &mut KindRun {
@@ -76,6 +106,21 @@ impl JobRun {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
         }
+    }
+
+    /// Ends what a stream did that began, and is counted from, these times; its last request ended at `last_ns`, and it was to end at
+    /// `until_ns`. What was due until then and never taken is counted.
+    pub(crate) fn end(
+        &mut self,
+        source: &mut RequestSource,
+        (begin_ns, counts_from_ns): (u64, u64),
+        last_ns: u64,
+        until_ns: u64,
+    ) {
+        self.unsent = source.due_before(until_ns.saturating_sub(begin_ns));
+        let over_ns = source.over_ns(last_ns, until_ns);
+        self.elapsed_ns = over_ns.saturating_sub(counts_from_ns);
+        self.over_ns = if source.has_rate() { over_ns } else { 0 };
     }
 
     /// Adds what another stream of the job did.
@@ -87,5 +132,6 @@ impl JobRun {
         self.lag.merge(&more.lag);
         self.unsent += more.unsent;
         self.elapsed_ns = self.elapsed_ns.max(more.elapsed_ns);
+        self.over_ns = self.over_ns.max(more.over_ns);
     }
 }

@@ -11,7 +11,9 @@ use rdsk_model::OwnGap;
 /// A worked example: windows of 1 s, and the process was stopped from 2.3 s to 5.4 s of a visit of 8 s. The windows 3 (3 s to 4 s) and 4 lie
 /// within the gap, and nothing completed in them: they are cut. A stream that ended at 8 s ended at 6 s, the visit took 6 s, and 2 s are
 /// left out; the gap stands at 2.3 s and lasts 3.1 s. Windows 2 and 5, which lie in it in part, stay whole and look slow.
-pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap]) {
+///
+/// Of a rate that was offered (`is_offered`) nothing is cut: what was due meanwhile is done afterwards, and its time belongs to it.
+pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap], is_offered: bool) {
     let gaps: Vec<(u64, u64, u64)> = gaps
         .iter()
         .map(|gap| {
@@ -21,7 +23,9 @@ pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap]) {
     let width_ns = run.window_ns.max(1);
     let is_cut = |(index, &bytes): (u64, &u64)| {
         let (from_ns, until_ns) = (index * width_ns, (index + 1) * width_ns);
-        bytes == 0 && gaps.iter().any(|&(begin_ns, end_ns, _)| begin_ns <= from_ns && until_ns <= end_ns)
+        bytes == 0
+            && !is_offered
+            && gaps.iter().any(|&(begin_ns, end_ns, _)| begin_ns <= from_ns && until_ns <= end_ns)
     };
     let cut: Vec<bool> = (0..).zip(&run.windows).map(is_cut).collect();
     // A time of the visit without what is cut before it.
@@ -43,6 +47,17 @@ pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap]) {
     for stream in &mut run.streams {
         (stream.start_ns, stream.end_ns) = (without(stream.start_ns), without(stream.end_ns));
     }
+    for job in &mut run.jobs {
+        // A ramp is no part of a job's time.
+        let from_ns = run.warm_up.as_ref().map_or(0, |warm_up| warm_up.until_ns);
+        let of_job = |ns: u64| ns.saturating_sub(from_ns).min(job.elapsed_ns);
+        let pauses = (0..)
+            .zip(&cut)
+            .filter(|&(_, &is_cut)| is_cut)
+            .map(|(index, _): (u64, _)| of_job(index * width_ns)..of_job((index + 1) * width_ns));
+        job.left_out = pauses.filter(|pause| pause.start < pause.end).collect();
+        job.elapsed_ns = job.without_pauses(job.elapsed_ns);
+    }
     if let Some(warm_up) = &mut run.warm_up {
         warm_up.until_ns = without(warm_up.until_ns);
     }
@@ -58,6 +73,7 @@ pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap]) {
 mod tests {
     use super::*;
     use crate::job::{Ended, WarmUp};
+    use crate::job_run::JobRun;
     use rdsk_model::{EngineKind, StreamResult};
     use rdsk_stats::Histogram;
 
@@ -86,7 +102,7 @@ mod tests {
     #[test]
     fn the_windows_of_a_stop_go_and_those_around_it_stay() {
         let mut run = run(&[9, 9, 9, 4, 0, 0, 0, 2, 9, 0, 9]);
-        cut_out(&mut run, 1000, &[gap(170, 360)]);
+        cut_out(&mut run, 1000, &[gap(170, 360)], false);
         assert_eq!(run.windows, [9, 9, 9, 4, 2, 9, 0, 9], "what the device did not do elsewhere stays");
         assert_eq!((run.to_return_ns, run.elapsed_ns, run.left_out_ns), (400, 407, 150));
         assert_eq!(run.gaps, [OwnGap { at_ns: 170, lasts_ns: 190 }]);
@@ -97,14 +113,14 @@ mod tests {
     #[test]
     fn a_stop_before_the_warm_up_is_over_makes_it_shorter() {
         let mut run = run(&[9, 0, 9, 9]);
-        cut_out(&mut run, 1000, &[gap(40, 110)]);
+        cut_out(&mut run, 1000, &[gap(40, 110)], false);
         assert_eq!((run.windows.len(), run.to_return_ns, run.warm_up.unwrap().until_ns), (3, 150, 50));
     }
 
     #[test]
     fn a_stop_in_the_flush_and_sleep_are_left_out() {
         let mut slept = run(&[9, 9]);
-        cut_out(&mut slept, 1000, &[Gap { asleep_ns: 5000, ..gap(60, 61) }, gap(103, 200)]);
+        cut_out(&mut slept, 1000, &[Gap { asleep_ns: 5000, ..gap(60, 61) }, gap(103, 200)], false);
         assert_eq!(
             (slept.windows.as_slice(), slept.to_return_ns, slept.elapsed_ns),
             ([9, 9].as_slice(), 100, 103)
@@ -112,11 +128,29 @@ mod tests {
         assert_eq!(slept.gaps.iter().map(|gap| gap.lasts_ns).collect::<Vec<_>>(), [5001, 97]);
     }
 
+    #[test]
+    fn the_time_of_a_job_is_cut_as_that_of_its_visit_is_and_a_rate_keeps_it() {
+        let with_jobs = || Run {
+            warm_up: None,
+            jobs: vec![JobRun { elapsed_ns: 390, ..JobRun::default() }],
+            ..run(&[9, 9, 9, 4, 0, 0, 0, 2])
+        };
+        let mut closed = with_jobs();
+        cut_out(&mut closed, 1000, &[gap(170, 360)], false);
+        assert_eq!((closed.jobs[0].elapsed_ns, closed.to_return_ns), (240, 250), "150 ns of a pause");
+        let at = [0, 200, 250, 350, 390].map(|at_ns| closed.jobs[0].without_pauses(at_ns));
+        assert_eq!(at, [0, 200, 200, 200, 240]);
+        let mut offered = with_jobs();
+        cut_out(&mut offered, 1000, &[gap(170, 360)], true);
+        assert_eq!((offered.jobs[0].elapsed_ns, offered.to_return_ns, offered.left_out_ns), (390, 400, 0));
+        assert_eq!(offered.gaps, [OwnGap { at_ns: 170, lasts_ns: 190 }]);
+    }
+
     /// Others ran, and only the watchdog's thread waited.
     #[test]
     fn what_completed_in_a_gap_keeps_its_time() {
         let mut busy = run(&[9, 9, 9, 9]);
-        cut_out(&mut busy, 1000, &[gap(0, 200)]);
+        cut_out(&mut busy, 1000, &[gap(0, 200)], false);
         assert_eq!((busy.windows.len(), busy.to_return_ns), (4, 200));
     }
 }

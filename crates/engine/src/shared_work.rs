@@ -115,8 +115,7 @@ impl<'a> SharedWork<'a> {
             sleep_until(work.deadline_ns, || work.barrier.is_halted());
         }
         let until_ns = work.deadline_ns.min(now_ns());
-        run.unsent = source.due_before(until_ns.saturating_sub(*begin_ns));
-        run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(*counts_from_ns);
+        run.end(&mut source, (*begin_ns, *counts_from_ns), work.outcome.end_ns, until_ns);
         work.keep_job_run(run);
     }
 
@@ -153,7 +152,7 @@ impl<'a> SharedWork<'a> {
                     run.kind(op).count(now_ns.saturating_sub(self.counts_from_ns), latency_ns, bytes);
                     due_ns.iter().for_each(|due_ns| run.lag.record(begin_ns.saturating_sub(*due_ns)));
                 } else {
-                    run.kind(op).bytes += bytes;
+                    run.kind(op).count_away(bytes);
                 }
             }
         } else {
@@ -186,7 +185,7 @@ impl<'a> SharedWork<'a> {
             run.trims.count(now_ns.saturating_sub(self.counts_from_ns), latency_ns, request.bytes);
             due_ns.iter().for_each(|due_ns| run.lag.record(begin_ns.saturating_sub(*due_ns)));
         } else {
-            run.trims.bytes += request.bytes;
+            run.trims.count_away(request.bytes);
         }
         true
     }

@@ -27,27 +27,29 @@ impl LatencyTotals {
 #[derive(Default)]
 struct KindTotals {
     latencies: LatencyTotals,
+    ops: u64,
     bytes: u64,
     least_bytes_per_s: Option<u64>,
     windows: Vec<LatencyWindow>,
 }
 
 impl KindTotals {
-    /// Adds a visit that began after so much time of those before, and lasted so long.
-    fn add(&mut self, round: u32, run: &KindRun, begin_ns: u64, lasts_ns: u64) {
+    /// Adds a visit of a job that began after so much time of those before.
+    fn add(&mut self, round: u32, job: &JobRun, run: &KindRun, begin_ns: u64) {
         self.latencies.add(round, &run.histogram);
+        self.ops += run.ops;
         self.bytes += run.bytes;
-        let least = run.least_bytes_per_s(lasts_ns);
+        let least = job.least_bytes_per_s(run);
         self.least_bytes_per_s = self.least_bytes_per_s.into_iter().chain(least).min();
         if run.histogram.count() > 0 {
-            self.windows.extend(windows(run, begin_ns, lasts_ns));
+            self.windows.extend(windows(job, run, begin_ns));
         }
     }
 
     fn result(&self) -> Option<KindResult> {
         let latency_ns = self.latencies.latency();
-        (latency_ns.count > 0).then(|| KindResult {
-            ops: latency_ns.count,
+        (self.ops > 0).then(|| KindResult {
+            ops: self.ops,
             bytes: self.bytes,
             latency_ns,
             least_bytes_per_s: self.least_bytes_per_s.filter(|_| self.bytes > 0),
@@ -56,20 +58,26 @@ impl KindTotals {
     }
 }
 
-/// The windows of a visit, the empty ones after its last request included: in a stall nothing completes.
-fn windows(run: &KindRun, begin_ns: u64, lasts_ns: u64) -> Vec<LatencyWindow> {
+/// The windows of a visit, the empty ones after its last request included: in a stall nothing completes. What rdsk paused is no part
+/// of them.
+fn windows(job: &JobRun, run: &KindRun, begin_ns: u64) -> Vec<LatencyWindow> {
     let (width_ns, mut windows) = run.windows();
-    let whole = usize::try_from(lasts_ns.div_ceil(width_ns)).unwrap_or(0);
-    windows.resize_with(windows.len().max(whole), WindowRun::default);
+    let at_ns = |number: u64| job.without_pauses(number * width_ns).min(job.elapsed_ns);
+    let mut count = windows.len() as u64;
+    while at_ns(count) < job.elapsed_ns {
+        count += 1;
+    }
+    windows.resize_with(usize::try_from(count).unwrap_or(usize::MAX), WindowRun::default);
     let window = |(number, window): (u64, &WindowRun)| LatencyWindow {
-        begin_ns: begin_ns + number * width_ns,
-        lasts_ns: width_ns.min(lasts_ns.saturating_sub(number * width_ns)),
+        begin_ns: begin_ns + at_ns(number),
+        lasts_ns: at_ns(number + 1) - at_ns(number),
         ops: window.latencies.count(),
         p50_ns: window.latencies.quantile(0.5),
         p99_ns: window.latencies.quantile(0.99),
         max_ns: (window.max_ns > 0).then_some(window.max_ns),
     };
-    (0..).zip(&windows).map(window).collect()
+    let is_left_out = |window: &LatencyWindow| window.lasts_ns == 0 && window.ops == 0;
+    (0..).zip(&windows).map(window).filter(|window| !is_left_out(window)).collect()
 }
 
 /// What one job did in all visits.
@@ -90,7 +98,7 @@ impl JobTotals {
         for (totals, run_of_kind) in
             kinds.into_iter().zip([&run.reads, &run.writes, &run.trims, &run.flushes])
         {
-            totals.add(round, run_of_kind, self.elapsed_ns, run.elapsed_ns);
+            totals.add(round, run, run_of_kind, self.elapsed_ns);
         }
         self.lag.add(round, &run.lag);
         self.unsent += run.unsent;

@@ -1,8 +1,8 @@
 //! What other than the device can limit a cell that reached it: a control group, the processor or data generation. It
 //! never judges where the bytes went.
 
-use super::Judgement;
 use super::facts::Facts;
+use super::{Judgement, mixed};
 use crate::target_shares::{TargetShare, targets};
 use crate::{groups, medium, metrics, words};
 use rdsk_model::{DeviceEvidence, EngineKind, Estimate, Experiment, IoPath, Limit, Op, VerdictCode};
@@ -76,13 +76,18 @@ pub(super) fn own_rates(facts: &Facts<'_>, limit: &Limit) -> (Option<f64>, Optio
     let mean = |rate: Option<Estimate>| rate.map(|rate| rate.mean);
     let (bytes, ops, bytes_per_s, ops_per_s) = match share(facts, limit.target) {
         Some(share) => {
-            let ops_per_s = share.ops as f64 / metrics::seconds(share.elapsed_ns);
-            (share.bytes, Some(share.ops), Some(share.bytes_per_s), Some(ops_per_s))
+            let (of_ops, of_bytes) = mixed::shares(facts.cell);
+            let (ops, bytes) = (share.ops as f64 * of_ops, share.bytes as f64 * of_bytes);
+            let per_s = |amount: f64| Some(amount / metrics::seconds(share.elapsed_ns));
+            (bytes, Some(ops), per_s(bytes), per_s(ops))
         }
-        None => (facts.bytes, result.ops, mean(result.bytes_per_s), mean(result.ops_per_s)),
+        None => {
+            let ops = result.ops.map(|ops| ops as f64);
+            (facts.bytes as f64, ops, mean(result.bytes_per_s), mean(result.ops_per_s))
+        }
     };
-    let passes_all = moved.is_none_or(|moved| moved as f64 >= MOSTLY * bytes as f64);
-    let one_by_one = arrived.zip(ops).is_none_or(|(ios, ops)| ios as f64 >= MOSTLY * ops as f64);
+    let passes_all = moved.is_none_or(|moved| moved as f64 >= MOSTLY * bytes);
+    let one_by_one = arrived.zip(ops).is_none_or(|(ios, ops)| ios as f64 >= MOSTLY * ops);
     let ops_per_s = ops_per_s.map(|rate| rate * ios_of_a_call(facts, limit));
     (bytes_per_s.filter(|_| passes_all), ops_per_s.filter(|_| passes_all && one_by_one))
 }

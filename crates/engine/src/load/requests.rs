@@ -165,6 +165,11 @@ impl RequestSource {
         if self.arrivals.is_some() && !self.is_over() { last_ns.max(end_ns) } else { last_ns }
     }
 
+    /// Whether requests arrive at a rate of their own.
+    pub(crate) const fn has_rate(&self) -> bool {
+        self.arrivals.is_some()
+    }
+
     /// Counts the requests that are due before a time and were never taken; none of a stream that has done all that it was to do.
     pub(crate) fn due_before(&mut self, until_ns: u64) -> u64 {
         let is_over = self.is_over();

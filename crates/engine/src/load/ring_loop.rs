@@ -53,8 +53,7 @@ pub(crate) fn run<C: IoQueue>(
     let end = stream.until_over(work)?;
     let QueueStream { mut run, mut source, now_ns, .. } = stream;
     let until_ns = work.deadline_ns.min(now_ns);
-    run.unsent = source.due_before(until_ns.saturating_sub(begin_ns));
-    run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(counts_from_ns);
+    run.end(&mut source, (begin_ns, counts_from_ns), work.outcome.end_ns, until_ns);
     work.keep_job_run(run);
     Ok(end)
 }
@@ -239,6 +238,8 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
         let latency_ns = self.now_ns - begin_ns;
         if latency_ns <= SHORT_NS || !work.was_away(begin_ns, self.now_ns, begin_ns) {
             self.run.flushes.count(self.now_ns.saturating_sub(self.counts_from_ns), latency_ns, 0);
+        } else {
+            self.run.flushes.count_away(0);
         }
         None
     }
@@ -278,7 +279,7 @@ impl<C: IoQueue> QueueStream<'_, '_, C> {
             if latency_ns <= SHORT_NS || !work.was_away(request.from_ns, now_ns, before_ns) {
                 run.kind(request.op).count(at_ns, latency_ns, len);
             } else {
-                run.kind(request.op).bytes += len;
+                run.kind(request.op).count_away(len);
             }
             good += 1;
             bytes += len;

@@ -33,8 +33,7 @@ pub(crate) fn run(
     };
     let mut run = stream.run;
     let until_ns = work.deadline_ns.min(now_ns());
-    run.unsent = source.due_before(until_ns.saturating_sub(begin_ns));
-    run.elapsed_ns = source.over_ns(work.outcome.end_ns, until_ns).saturating_sub(counts_from_ns);
+    run.end(&mut source, (begin_ns, counts_from_ns), work.outcome.end_ns, until_ns);
     work.keep_job_run(run);
     work.finish(end)
 }
@@ -146,7 +145,7 @@ impl SyncStream<'_> {
             self.run.trims.count(end_ns.saturating_sub(self.counts_from_ns), end_ns - from_ns, request.bytes);
             due_ns.iter().for_each(|due_ns| self.run.lag.record(begin_ns.saturating_sub(*due_ns)));
         } else {
-            self.run.trims.bytes += request.bytes;
+            self.run.trims.count_away(request.bytes);
         }
         Ok(())
     }
@@ -180,7 +179,7 @@ impl SyncStream<'_> {
                 self.run.lag.record(begin_ns.saturating_sub(due_ns));
             }
         } else {
-            self.run.kind(request.op).bytes += request.bytes;
+            self.run.kind(request.op).count_away(request.bytes);
         }
         Ok(())
     }
@@ -198,6 +197,8 @@ impl SyncStream<'_> {
         }
         if end_ns - begin_ns <= SHORT_NS || !work.was_away(begin_ns, end_ns, begin_ns) {
             self.run.flushes.count(end_ns.saturating_sub(self.counts_from_ns), end_ns - begin_ns, 0);
+        } else {
+            self.run.flushes.count_away(0);
         }
         Ok(())
     }

@@ -145,7 +145,12 @@ impl Session for SimSession<'_> {
         self.begin_ns = Some(begin_ns);
         let last_ns =
             streams.iter().filter(|stream| stream.asked_bytes > 0).map(|stream| stream.result.end_ns).max();
-        let to_return_ns = last_ns.unwrap_or(begin_ns) - begin_ns;
+        let end_ns = self.clock.lab.lock().now_ns();
+        let deadline_ns = true_begin_ns.saturating_add(self.job.limits.max_elapsed_ns);
+        let jobs = jobs_of(&mut streams, totals.ramp_ns(), true_begin_ns, end_ns, deadline_ns);
+        // A rate goes on until its end, whether or not anything arrives.
+        let offered_ns = jobs.iter().map(|job| job.over_ns.saturating_sub(true_begin_ns)).max().unwrap_or(0);
+        let to_return_ns = (last_ns.unwrap_or(begin_ns) - begin_ns).max(offered_ns);
         let mut errors: Vec<IoError> = streams.iter().filter_map(|stream| stream.error.clone()).collect();
         let ends = streams.iter().map(|stream| stream.ended.unwrap_or(StreamEnd::Complete));
         let ended = ended(&ends, halted);
@@ -156,9 +161,6 @@ impl Session for SimSession<'_> {
         }
         fit(&mut totals.windows, totals.width_ns, to_return_ns);
         let cpu_ns = self.clock.lab.lock().cpu_ns() - cpu_before_ns;
-        let end_ns = self.clock.lab.lock().now_ns();
-        let deadline_ns = true_begin_ns.saturating_add(self.job.limits.max_elapsed_ns);
-        let jobs = jobs_of(&mut streams, totals.ramp_ns(), true_begin_ns, end_ns, deadline_ns);
         let mut run = Run {
             elapsed_ns,
             to_return_ns,

@@ -105,6 +105,7 @@ impl<'a> LoadStream<'a> {
         let last_ns = self.last_end_ns.max(began_ns);
         let over_ns = if self.source.is_over() { last_ns } else { last_ns.max(end_ns) };
         self.run.elapsed_ns = over_ns.saturating_sub(counts_from_ns);
+        self.run.over_ns = if self.source.has_rate() { over_ns } else { 0 };
         &self.run
     }
 }

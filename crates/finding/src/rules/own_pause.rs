@@ -19,12 +19,18 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let pauses = words::plural(gaps_ns.len() as u64, "pause");
     let title = format!("rdsk did not run for {}, in {pauses}", words::nanos(total_ns));
-    let what = "This process was stopped (SIGSTOP), its cgroup was frozen, or the machine was suspended or paused. Rates and latencies \
-                leave this time out.";
+    let why =
+        "This process was stopped (SIGSTOP), its cgroup was frozen, or the machine was suspended or paused.";
+    let is_offered = |cell: &CellRecord| cell.workload.jobs.iter().any(|job| job.rate.is_some());
+    let what = if cells.iter().any(|cell| is_offered(cell)) {
+        "Latencies leave this time out. Rates that were offered do not: what was due meanwhile was done afterwards, or never."
+    } else {
+        "Rates and latencies leave this time out."
+    };
     // A copy goes on as dd does.
     let is_copy = cells.iter().all(|cell| cell.experiment == Experiment::Dd);
     let checked = " Before anything more was written, rdsk checked again that nothing uses the target.";
-    let text = &format!("{what}{}", if is_copy { "" } else { checked });
+    let text = &format!("{why} {what}{}", if is_copy { "" } else { checked });
     let advice = "run it again without the pause if an interval is too wide";
     let findings = RULE.about_any(&cells, &title, text, cited, advice);
     let effect = |finding: Finding| finding.effect(Stake::Cost, None, title.clone());

@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 use rdsk_analysis::groups::distinct;
-use rdsk_analysis::is_burst;
+use rdsk_analysis::{is_burst, verdicts_by_direction};
 use rdsk_model::Limit;
 
 /// Bytes that the device moved per byte of the cell from which they are worth a figure.
@@ -94,10 +94,11 @@ pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Nee
 
 pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Throttled));
+    let limits: Vec<&Limit> = cells.iter().flat_map(|cell| limits_on(analysis, cell)).collect();
     let text = format!(
         "{} limits the I/O of this device, which moved {}. The device itself is at least as fast.",
-        limiting(&cells),
-        in_force(&cells)
+        limiting(&limits),
+        in_force(&limits)
     );
     let advice = "run outside the limited cgroup (container, slice), or raise the limit";
     let findings = THROTTLED.about_any(
@@ -113,16 +114,22 @@ pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Nee
         count if count == cells.len() => ", above it in bursts".to_owned(),
         some => format!(", {some} above it in bursts"),
     };
-    let what = format!("a cgroup limits the rate to {}: {}{above}", in_force(&cells), how_many(&cells));
+    let what = format!("a cgroup limits the rate to {}: {}{above}", in_force(&limits), how_many(&cells));
     findings.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 });
 
-/// `4.00 MiB/s and 1000 IOPS`: the limits of these cells that are in force. The evidence says by which files.
-fn in_force(cells: &[&CellRecord]) -> String {
-    let limits: Vec<&Limit> = cells
-        .iter()
-        .flat_map(|cell| cell.evidence.limits.iter().filter(|limit| limit.op == cell.workload.op))
-        .collect();
+/// The limits on what a cell did: of a load that reads and writes, on the direction that they hold back.
+fn limits_on<'c>(analysis: &Analysis<'_>, cell: &'c CellRecord) -> Vec<&'c Limit> {
+    let of_each = verdicts_by_direction(cell, &analysis.targets, None);
+    let is_held = |op: Op| match &of_each {
+        Some([reads, writes]) => op.select(reads, writes).code == VerdictCode::Throttled,
+        None => op == cell.workload.op,
+    };
+    cell.evidence.limits.iter().filter(|limit| is_held(limit.op)).collect()
+}
+
+/// `4.00 MiB/s and 1000 IOPS`: the limits that are in force. The evidence says by which files.
+fn in_force(limits: &[&Limit]) -> String {
     let devices = distinct(limits.iter().map(|limit| printable(&limit.device)));
     let on = |limit: &Limit| match devices.len() {
         1 => String::new(),
@@ -136,12 +143,9 @@ fn in_force(cells: &[&CellRecord]) -> String {
     words::list(&distinct(bytes.chain(ios)))
 }
 
-/// `Cgroup /sys/fs/cgroup/slow/io.max`: the files that hold the limits of these cells.
-fn limiting(cells: &[&CellRecord]) -> String {
-    let limits = cells
-        .iter()
-        .flat_map(|cell| cell.evidence.limits.iter().filter(|limit| limit.op == cell.workload.op));
-    let files = distinct(limits.map(|limit| printable(&limit.source)));
+/// `Cgroup /sys/fs/cgroup/slow/io.max`: the files that hold these limits.
+fn limiting(limits: &[&Limit]) -> String {
+    let files = distinct(limits.iter().map(|limit| printable(&limit.source)));
     if files.is_empty() { "A cgroup".into() } else { format!("Cgroup {}", words::list(&files)) }
 }
 
@@ -377,7 +381,8 @@ mod tests {
             cell.id = "o".into();
             cell.evidence.limits = vec![Limit { device: "sdb".into(), ..limit(300) }];
         });
-        assert_eq!(in_force(&[&limited, &other]), "256 IOPS on sda and 300 IOPS on sdb");
+        let limits: Vec<&Limit> = [&limited, &other].iter().flat_map(|cell| &cell.evidence.limits).collect();
+        assert_eq!(in_force(&limits), "256 IOPS on sda and 300 IOPS on sdb");
         assert!(
             finding.evidence[0].ends_with("; of 3.91 ms for each I/O its request was 60.0 µs in the device"),
             "{:?}",
