@@ -37,6 +37,13 @@ fn rates(cell: &CellRecord, op: Op) -> (f64, f64) {
     })
 }
 
+/// I/Os of the jobs in flight in one direction, on average.
+fn in_flight(cell: &CellRecord, op: Op) -> f64 {
+    let timed = cell.result.jobs.iter().filter(|job| job.elapsed_ns > 0);
+    let kinds = timed.filter_map(|job| Some((&kind(job, op)?.latency_ns, job.elapsed_ns)));
+    kinds.map(|(latency, ns)| latency.mean.unwrap_or(0.0) * latency.count as f64 / ns as f64).sum()
+}
+
 /// The shares of the I/Os and of the bytes of a cell that were of its workload's direction: less than 1 in half of a load.
 pub(super) fn shares(cell: &CellRecord) -> (f64, f64) {
     if !has_both(cell) {
@@ -70,6 +77,7 @@ pub(super) fn halves(cell: &CellRecord) -> Option<[CellRecord; 2]> {
             let (bytes_per_s, ops_per_s) = rates(cell, op);
             half.result.bytes_per_s = with_mean(half.result.bytes_per_s, bytes_per_s);
             half.result.ops_per_s = with_mean(half.result.ops_per_s, ops_per_s);
+            half.result.in_flight_mean = Some(in_flight(cell, op));
             half
         })
     })
@@ -119,6 +127,10 @@ mod tests {
                 ops_per_s,
             };
             let mut cell = record.cells[0].clone();
+            // What is in flight is in the device, and does not wait for a limit.
+            if let Some(counted) = &mut cell.evidence.device[0].diskstat {
+                (counted.read_ticks_ms, counted.io_ticks_ms) = (u64::MAX / 2, u64::MAX / 2);
+            }
             cell.evidence.limits = vec![limit];
             crate::verdict(&cell, &record.targets, Some(8))
         };
