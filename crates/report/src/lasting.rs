@@ -51,7 +51,8 @@ pub(crate) fn measured(
     if long_tests.is_empty() {
         let is_simulated = analysis.targets.iter().any(|target| target.kind == TargetKind::Sim);
         let how = if is_simulated { " is not known".to_owned() } else { format!(": {HOW}") };
-        return vec![format!("{first} written; whether the rates last{how}")];
+        let written = in_words(analysis, &writes);
+        return vec![format!("{written}; whether the rates last{how}")];
     }
     let more = bytes(long_tests.iter().map(|(_, lasting)| lasting.bytes).sum());
     let unsettled: Vec<String> = long_tests
@@ -73,4 +74,46 @@ pub(crate) fn measured(
     let is_any_burst = long_tests.iter().any(|(_, lasting)| lasting.is_burst);
     let last = if is_any_burst { "rates settled" } else { "rates settled, no fall" };
     vec![format!("{how_far}: {last}")]
+}
+
+/// `573 MiB written (1.21 GiB by all topics)`: what these tests wrote, and all that were on the same targets.
+fn in_words(analysis: &Analysis<'_>, writes: &[&CellRecord]) -> String {
+    let is_there = |cell: &&CellRecord| {
+        let targets = &cell.workload.targets;
+        writes.iter().any(|write| write.workload.targets.iter().any(|target| targets.contains(target)))
+    };
+    let of_all = analysis.cells.iter().filter(|cell| cell.workload.op == Op::Write).filter(is_there);
+    let (own, all) = (written_bytes(writes.iter().copied()), written_bytes(of_all));
+    let (own, all) = (bytes(own), bytes(all));
+    if own == all { format!("{own} written") } else { format!("{own} written ({all} by all topics)") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_analysis::fixtures::{cell, disk, record, with};
+    use rdsk_model::{Experiment, IoPath};
+
+    /// Found by a user, whose disk had taken twice as much as the line said.
+    #[test]
+    fn what_all_topics_wrote_stands_beside_what_these_tests_wrote() {
+        let wrote = |id, experiment| {
+            with(cell(id, Op::Write, IoPath::Direct, 1 << 20, 100, 1_000_000_000), |cell| {
+                cell.experiment = experiment;
+            })
+        };
+        let (own, other) = (
+            wrote("headline/write/sequential", Experiment::Headline),
+            wrote("paths/write", Experiment::Paths),
+        );
+        let record = record(vec![disk()], vec![own, other]);
+        let said = measured(&Analysis::of(&record), &[&record.cells[0]], |_| String::new());
+        assert_eq!(
+            said,
+            ["100 MiB written (200 MiB by all topics); whether the rates last: rdsk run --sustained"]
+        );
+        let said =
+            measured(&Analysis::of(&record), &record.cells.iter().collect::<Vec<_>>(), |_| String::new());
+        assert!(said[0].starts_with("200 MiB written; "), "{said:?}");
+    }
 }
