@@ -324,6 +324,28 @@ fn regular_files_of_the_user() {
     checked_run::assert_nothing_left(place.path());
 }
 
+/// Found by a user: the image of an encrypted disk was refused behind a loop device, and lost as a file.
+#[test]
+fn a_file_that_is_part_of_something_larger_or_encrypted_stays() {
+    if !requires(&[Need::Tool("wipefs")]) {
+        return;
+    }
+    let place = directory();
+    let path = place.path().join("member");
+    written_file(&path, 4 << 20);
+    lvm_label(&path);
+    let before = file_hash(&path);
+    let line = format!("load {} --rw write --overwrite --budget 1s", word(&path));
+    let answer = ask(&line).expect_code(3);
+    let (error, hint) = answer.error_and_hint();
+    assert_eq!(answer.error_code(), "member", "{}", answer.said());
+    assert!(error.contains("(LVM2_member)") && hint.contains("measure reads"), "{error}\n{hint}");
+    assert_eq!(file_hash(&path), before, "it changed");
+    // Bytes that no program knows are a user's to lose.
+    fs::write(&path, vec![1; 4 << 20]).unwrap();
+    ask(&line).expect_code(0);
+}
+
 #[test]
 fn files_that_others_live_on() {
     if !requires(&DEVICE) {

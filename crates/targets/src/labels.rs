@@ -17,7 +17,7 @@ use crate::tools;
 use crate::uses::{InUse, Labelled, UseKind};
 use rdsk_model::SECTOR_BYTES;
 use rdsk_sys::files::read_number;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Filesystems of clusters: another host may have them mounted.
 const SHARED_BY_HOSTS: [&str; 7] = ["gfs", "gfs2", "ocfs", "ocfs2", "VMFS", "scoutfs_meta", "scoutfs_data"];
@@ -50,6 +50,17 @@ pub(crate) fn add(machine: &Machine<'_>, node: &Node, label: Label<'_>, why: &st
             let text = format!("{text}, in the sectors of {}", part.kernel_name());
             usage.add(UseKind::Member, &text);
         }
+    }
+}
+
+/// Adds what a file holds that belongs to something larger or is encrypted, as the image of a disk that is not attached at the moment;
+/// `name` stands for the file where answers are prepared. Without the programs of util-linux nothing is known of it.
+pub(crate) fn of_file(machine: &Machine<'_>, path: &Path, name: &str, usage: &mut InUse) {
+    let labels = tools::wipefs(&machine.roots.tools, path, name).unwrap_or_default();
+    let is_kept =
+        |label: &&Signature| SHARED_BY_HOSTS.contains(&label.kind.as_str()) || belongs_elsewhere(label);
+    for label in labels.iter().filter(is_kept) {
+        usage.add(UseKind::Member, &label.text);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
 use crate::facts::layers;
-use crate::labels::mmp;
+use crate::labels::{self, mmp};
 use crate::machine::{Machine, Mount, Node, mount_of};
 use crate::probe::Writers;
 use crate::roots::Roots;
@@ -105,6 +105,7 @@ pub(super) fn examine_file(
         usage.add(UseKind::NotWritable, why);
     }
     system_files::find(&machine, &path, meta, &mut usage);
+    labels::of_file(&machine, &path, FILESYSTEM, &mut usage);
     mmp::find(&machine, &path, FILESYSTEM, "the filesystem in it", &mut usage);
     let anew = anew::of_target(&machine.mounts, &path, meta);
     let mut growths = growing::of_file(&machine, &path, meta, &anew);
