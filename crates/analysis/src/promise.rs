@@ -17,8 +17,22 @@ pub struct Step {
     /// Requests that arrived and were never sent, which are in no latency.
     pub unsent: u64,
     /// Whether the promise holds: requests that were never sent count as too late.
-    pub holds: bool,
+    pub held: Held,
 }
+
+/// Whether a promise holds at a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// The percentile is within it.
+    Yes,
+    /// It is not; or of requests that are too few for a percentile, more were late than chance makes where it holds.
+    No,
+    /// The requests are too few to say.
+    Unknown,
+}
+
+/// Chance of as many late requests where a promise holds, below which it is broken.
+const CHANCE: f64 = 0.001;
 
 /// What the search found.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,13 +58,13 @@ impl Promised {
 
     /// The highest rate that holds below the lowest one that does not, in requests per second.
     pub fn best_per_s(&self) -> Option<f64> {
-        let holding = self.steps.iter().take_while(|step| step.holds);
-        holding.last().map(|step| step.offered_per_s)
+        let below = self.steps.iter().take_while(|step| step.held != Held::No);
+        below.filter(|step| step.held == Held::Yes).last().map(|step| step.offered_per_s)
     }
 
     /// The lowest rate that does not hold.
     pub fn limit_per_s(&self) -> Option<f64> {
-        self.steps.iter().find(|step| !step.holds).map(|step| step.offered_per_s)
+        self.steps.iter().find(|step| step.held == Held::No).map(|step| step.offered_per_s)
     }
 }
 
@@ -68,7 +82,7 @@ fn step(cell: &CellRecord, promise: Promise) -> Option<Step> {
         p50_ns: latency.p50,
         held_ns: if promise.percent > 99.5 { latency.p999 } else { latency.p99 },
         unsent: unsent(cell),
-        holds: holds(cell, promise),
+        held: held(cell, promise),
     })
 }
 
@@ -77,17 +91,48 @@ fn unsent(cell: &CellRecord) -> u64 {
 }
 
 /// Whether the percentile of the latencies of a cell is within the promise, where requests that were never sent are beyond it.
-pub fn holds(cell: &CellRecord, promise: Promise) -> bool {
+///
+/// An example: of 3 requests at a rate, all took longer than the p99 that was promised. Where one of 100 may, that happens once in a
+/// million times, so the promise is broken; had one of them been late, nothing could be said.
+pub fn held(cell: &CellRecord, promise: Promise) -> Held {
     let latency = cell.result.latency_ns.as_ref();
     let histogram = latency.and_then(|latency| Histogram::from_base64(latency.histogram.as_deref()?).ok());
-    let Some(histogram) = histogram.filter(|histogram| histogram.count() > 0) else { return false };
-    if !Histogram::has_enough(histogram.count(), promise.percent / 100.0) {
-        return false;
-    }
-    let arrived = (histogram.count() + unsent(cell)) as f64;
+    let Some(histogram) = histogram.filter(|histogram| histogram.count() > 0) else { return Held::Unknown };
+    let arrived = histogram.count() + unsent(cell);
     // As on the page, where a percentile is the end of its bucket, or the longest latency of all.
     let are_all =
         latency.and_then(|latency| latency.max).is_some_and(|longest| longest <= promise.at_most_ns);
     let within = if are_all { histogram.count() } else { histogram.count_within(promise.at_most_ns) };
-    within as f64 >= promise.percent / 100.0 * arrived
+    let share = promise.percent / 100.0;
+    if Histogram::has_enough(histogram.count(), share) {
+        return if within as f64 >= share * arrived as f64 { Held::Yes } else { Held::No };
+    }
+    if chance_of_at_least(arrived - within, arrived, 1.0 - share) < CHANCE { Held::No } else { Held::Unknown }
+}
+
+/// The chance that at least `late` of so many requests are late, each of which is with this chance.
+fn chance_of_at_least(late: u64, count: u64, chance: f64) -> f64 {
+    let mut fewer = 0.0;
+    let mut exactly = (1.0 - chance).powf(count as f64);
+    for number in 0..late {
+        fewer += exactly;
+        exactly *= (count - number) as f64 / (number + 1) as f64 * chance / (1.0 - chance);
+    }
+    (1.0 - fewer).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_late_requests_break_a_promise_where_chance_makes_so_many_hardly_ever() {
+        let is_near =
+            |chance: f64, expected: f64| assert!((chance / expected - 1.0).abs() < 1e-6, "{chance}");
+        is_near(chance_of_at_least(3, 3, 0.01), 1e-6);
+        is_near(chance_of_at_least(1, 3, 0.01), 1.0 - 0.99_f64.powi(3));
+        // A binomial distribution's own: 1 - (0.99^100 + 100 · 0.01 · 0.99^99).
+        is_near(chance_of_at_least(2, 100, 0.01), 1.0 - 0.99_f64.powi(100) - 0.99_f64.powi(99));
+        assert_eq!(chance_of_at_least(0, 50, 0.01), 1.0);
+    }
 }

@@ -5,7 +5,7 @@
 //! (0.9 ms), 8,750/s (2.1 ms, too long), 8,125/s and so on: after eight steps the rate is known to 40/s.
 
 use crate::run_state::RunOutcome;
-use rdsk_analysis::promise::{holds, reached};
+use rdsk_analysis::promise::{Held, held, reached};
 use rdsk_model::{Arrivals, Cell, CellRecord, Plan, Problem, Promise, Rate};
 
 /// How often the interval is halved: the rate is known to one part in 256 of what the target can do.
@@ -42,15 +42,15 @@ pub(crate) fn search(
             notes: Vec::new(),
         };
         let outcome = run(&plan);
-        let holds = outcome.cells.first().is_some_and(|cell| holds(cell, promise));
+        let held = outcome.cells.first().map(|cell| held(cell, promise));
         cells.extend(outcome.cells);
         if outcome.interrupted || outcome.problem.is_some() {
             return (cells, outcome.problem, outcome.interrupted);
         }
-        if holds {
-            low = rate;
-        } else {
-            high = rate;
+        // Where the requests are too few to say, lower rates have fewer still.
+        match held {
+            Some(Held::Yes | Held::Unknown) => low = rate,
+            Some(Held::No) | None => high = rate,
         }
     }
     (cells, None, false)

@@ -3,7 +3,7 @@
 use super::{asked, draw_verdict};
 use crate::cells;
 use crate::page::{Page, Tone};
-use rdsk_analysis::promise::{Promised, Step};
+use rdsk_analysis::promise::{Held, Promised, Step};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Experiment, LoadJob, Promise, VerdictCode};
 use rdsk_units::{Nanos, count, grouped};
@@ -35,18 +35,15 @@ fn highest_rate(promised: &Promised) -> String {
             format!("{name} ≤ {most} holds at {}/s, the most that was tried ({closed})", count(best))
         }
         (None, _) if promised.steps.is_empty() => "no rate was tried, since no request completed".into(),
-        (None, _) if promised.steps.iter().any(|step| step.held_ns.is_none()) => {
-            let measured = promised.steps.iter().filter(|step| step.held_ns.is_some());
-            match measured.map(|step| step.offered_per_s).reduce(f64::min) {
-                Some(least) => format!(
-                    "{name} is above {most} at {}/s, and lower rates have too few requests for one ({closed}): give more --budget",
-                    count(least)
-                ),
-                None => format!(
-                    "too few requests for a {name} at the rates that were tried ({closed}): give more --budget"
-                ),
-            }
-        }
+        (None, limit) if promised.steps.iter().any(|step| step.held == Held::Unknown) => match limit {
+            Some(least) => format!(
+                "{name} is above {most} at {}/s, and lower rates have too few requests for one ({closed}): give more --budget",
+                count(least)
+            ),
+            None => format!(
+                "too few requests for a {name} at the rates that were tried ({closed}): give more --budget"
+            ),
+        },
         (None, _) => format!("{name} ≤ {most} holds at no rate that was tried ({closed})"),
     }
 }
@@ -86,12 +83,14 @@ pub(super) fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &
 
 /// Why a promise does not hold at a rate; empty where it holds.
 fn why_not(step: &Step, promise: Promise) -> String {
-    match step.held_ns {
-        _ if step.holds => String::new(),
-        None => "too few requests".into(),
-        Some(ns) if ns > promise.at_most_ns => "above the target".into(),
-        // With those that waited until the end, the percentile is beyond it.
-        Some(_) => format!("{} never sent", grouped(step.unsent)),
+    match (step.held, step.held_ns) {
+        (Held::Yes, _) => String::new(),
+        (Held::Unknown, _) => "too few requests".into(),
+        (Held::No, Some(ns)) if ns <= promise.at_most_ns => {
+            // With those that waited until the end, the percentile is beyond it.
+            format!("{} never sent", grouped(step.unsent))
+        }
+        (Held::No, _) => "above the target".into(),
     }
 }
 
@@ -102,19 +101,20 @@ mod tests {
     #[test]
     fn a_rate_that_does_not_hold_has_a_reason_that_fits_its_figures() {
         let promise = Promise { percent: 99.0, at_most_ns: 5_000_000 };
-        let step = |held_ns, unsent, holds| Step {
+        let step = |held_ns, unsent, held| Step {
             offered_per_s: 3450.0,
             reached_per_s: 3410.0,
             p50_ns: Some(161_000),
             held_ns,
             unsent,
-            holds,
+            held,
         };
         let cases = [
-            (step(Some(3_540_000), 1234, false), "1,234 never sent"),
-            (step(Some(5_900_000), 3, false), "above the target"),
-            (step(None, 3, false), "too few requests"),
-            (step(Some(3_540_000), 3, true), ""),
+            (step(Some(3_540_000), 1234, Held::No), "1,234 never sent"),
+            (step(Some(5_900_000), 3, Held::No), "above the target"),
+            (step(None, 0, Held::No), "above the target"),
+            (step(None, 3, Held::Unknown), "too few requests"),
+            (step(Some(3_540_000), 3, Held::Yes), ""),
         ];
         for (step, expected) in cases {
             assert_eq!(why_not(&step, promise), expected, "{step:?}");
