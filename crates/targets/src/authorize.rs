@@ -129,6 +129,9 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
         Place::File { .. } => {
             "measure reads, or name a directory to have a test file created there, or run as root outside of containers"
         }
+        _ if examined.doubts.iter().all(|doubt| doubt.starts_with("its backing file ")) => {
+            "measure reads, or attach the device again to a file that can be found here by its name (losetup)"
+        }
         _ => {
             "measure reads, or run as root, outside of containers, with util-linux (lsblk, wipefs, blkid, partx) installed"
         }

@@ -291,6 +291,11 @@ fn without_an_identity_or_a_proof_nothing_opens() {
         refusal.message,
         "refusing to write to /dev/sdb: it cannot be proven to be unused: wipefs is not installed"
     );
+    assert!(refusal.hint.contains("util-linux"), "{}", refusal.hint);
+    // More rights find no file that was deleted.
+    let gone = "its backing file /srv/disk (deleted) cannot be examined (No such file or directory)".into();
+    let hint = refused(&Examined { doubts: vec![gone], ..disk() }, &destroy("WD 1")).hint;
+    assert!(hint.contains("attach the device again") && !hint.contains("root"), "{hint}");
 }
 
 #[test]
