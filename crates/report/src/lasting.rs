@@ -52,7 +52,7 @@ pub(crate) fn measured(
         let is_simulated = analysis.targets.iter().any(|target| target.kind == TargetKind::Sim);
         let how = if is_simulated { " is not known".to_owned() } else { format!(": {HOW}") };
         let written = in_words(analysis, &writes);
-        return vec![format!("{written}; whether the rates last{how}")];
+        return vec![format!("{written}; whether rates last{how}")];
     }
     let more = bytes(long_tests.iter().map(|(_, lasting)| lasting.bytes).sum());
     let unsettled: Vec<String> = long_tests
@@ -76,7 +76,7 @@ pub(crate) fn measured(
     vec![format!("{how_far}: {last}")]
 }
 
-/// `573 MiB written (1.21 GiB by all topics)`: what these tests wrote, and all that were on the same targets.
+/// `573 MiB of 1.21 GiB`: what these tests wrote, and all that were on the same targets.
 fn in_words(analysis: &Analysis<'_>, writes: &[&CellRecord]) -> String {
     let is_there = |cell: &&CellRecord| {
         let targets = &cell.workload.targets;
@@ -85,7 +85,7 @@ fn in_words(analysis: &Analysis<'_>, writes: &[&CellRecord]) -> String {
     let of_all = analysis.cells.iter().filter(|cell| cell.workload.op == Op::Write).filter(is_there);
     let (own, all) = (written_bytes(writes.iter().copied()), written_bytes(of_all));
     let (own, all) = (bytes(own), bytes(all));
-    if own == all { format!("{own} written") } else { format!("{own} written ({all} by all topics)") }
+    if own == all { format!("{own} written") } else { format!("{own} of {all}") }
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
         let said = measured(&Analysis::of(&record), &[&record.cells[0]], |_| String::new());
         assert_eq!(
             said,
-            ["100 MiB written (200 MiB by all topics); whether the rates last: rdsk run --sustained"]
+            ["100 MiB of 200 MiB; whether rates last: rdsk run --sustained"]
         );
         let said =
             measured(&Analysis::of(&record), &record.cells.iter().collect::<Vec<_>>(), |_| String::new());

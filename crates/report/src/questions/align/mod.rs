@@ -180,7 +180,7 @@ fn draw_table(
     let columns: Vec<(CacheState, IoPath)> = COLUMNS.into_iter().filter(has_cells).collect();
     let mut heads = vec![name.to_owned()];
     heads.extend(columns.iter().map(|(cache, path)| {
-        format!("{}\n{path}", if *cache == CacheState::Warm { "in RAM" } else { "on disk" })
+        format!("{}\n{path}", if *cache == CacheState::Warm { "cached" } else { "uncached" })
     }));
     let read_bytes =
         |key: Key| find(key, (CacheState::Cold, IoPath::Buffered)).and_then(metrics::read_bytes_per_io);
