@@ -194,6 +194,10 @@ fn unsteady(threshold: &Threshold, result: &JobResult) -> Option<String> {
 
 /// How much longer a run has to be until the interval, which shrinks with the root of the time, ends at the threshold.
 fn longer(threshold: &Threshold, figure: &Figure) -> Option<f64> {
+    // Its interval is that of repeats longer than the period, and longer ones make it wider.
+    if threshold.statistic == Statistic::TimeOver {
+        return None;
+    }
     let mark = threshold.at_most.or(threshold.at_least)?;
     let Figure { value, low, high, .. } = *figure;
     let (Some(low), Some(high)) = (low, high) else { return Some(4.0) };
@@ -256,6 +260,8 @@ mod tests {
         // Half of the interval above the value is 0.8, and the mark is 0.4 away: four times the time.
         assert_eq!(longer(&p99(10.0), &between(9.0, 9.6, 10.4)), Some(4.0));
         assert_eq!(longer(&p99(10.0), &between(9.0, 9.999, 10.4)), None, "too close");
+        let sum = Threshold { statistic: Statistic::TimeOver, ..p99(10.0) };
+        assert_eq!(longer(&sum, &between(9.0, 9.6, 10.4)), None, "it is no sample");
         assert_eq!(outcome(&[]), Outcome::Unsure);
     }
 }
