@@ -5,13 +5,14 @@
 //! 8.7 and 9.8 ms: PASS. Between 8.9 and 10.4 ms it would be UNSURE, and four times as many flushes would halve the interval. Between 10.3
 //! and 11.6 ms it is FAIL, whatever else is said of the figure.
 
+mod course;
 mod doubts;
 mod figure;
 
 pub use figure::Figure;
 
 use crate::steady::Course;
-use crate::words;
+use course::RateCourse;
 use doubts::doubts;
 use figure::figure_of;
 use rdsk_model::{CellRecord, JobResult, KindResult, LoadJob, Need, Record, Statistic, Subject, Threshold};
@@ -85,7 +86,7 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
     let Some((result, figure)) =
         result.and_then(|result| Some((result, figure_of(need, threshold, cell, result)?)))
     else {
-        let doubt = match result.map_or(0, |result| completed(result, threshold.of)) {
+        let doubt = match result.map_or(0, |result| total(result, threshold.of, |kind| kind.ops)) {
             0 => format!("it was not measured: {}", cell.result.why),
             // A percentile needs ten requests above it.
             requests => format!("too few requests for it ({requests})"),
@@ -116,14 +117,14 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
     Judged { threshold, job, figure: Some(figure), is_by_second, outcome, doubt, longer }
 }
 
-/// Requests of a kind that completed.
-fn completed(result: &JobResult, subject: Subject) -> u64 {
-    let ops = |kind: &Option<KindResult>| kind.as_ref().map_or(0, |kind| kind.ops);
+/// The requests that a threshold is about, or their bytes, together.
+fn total(result: &JobResult, subject: Subject, of_kind: fn(&KindResult) -> u64) -> u64 {
+    let sum = |kind: &Option<KindResult>| kind.as_ref().map_or(0, of_kind);
     match subject {
-        Subject::Reads => ops(&result.reads),
-        Subject::Writes => ops(&result.writes),
-        Subject::Flushes => ops(&result.flushes),
-        Subject::Requests => ops(&result.reads) + ops(&result.writes),
+        Subject::Reads => sum(&result.reads),
+        Subject::Writes => sum(&result.writes),
+        Subject::Flushes => sum(&result.flushes),
+        Subject::Requests => sum(&result.reads) + sum(&result.writes),
     }
 }
 
@@ -161,8 +162,13 @@ fn is_disputed(threshold: &Threshold, figure: &Figure) -> bool {
 }
 
 fn why_unsure(threshold: &Threshold, figure: &Figure, result: &JobResult) -> String {
-    if let Some(course) = unsteady(threshold, result) {
-        return course;
+    // An unsteady rate that stays on one side of the mark leaves nothing open by that.
+    if let Some(course) = RateCourse::of(threshold, result)
+        && !course.is_steady
+        && !course.stays_good(threshold)
+        && !course.stays_bad(threshold)
+    {
+        return course.to_string();
     }
     if figure.low.is_none() || figure.high.is_none() {
         // Ten in the part above the percentile.
@@ -177,19 +183,6 @@ fn why_unsure(threshold: &Threshold, figure: &Figure, result: &JobResult) -> Str
     } else {
         "the threshold lies inside the interval".into()
     }
-}
-
-/// How a rate changed in the course of the test; `None` of a steady one, and where the threshold is about no rate.
-fn unsteady(threshold: &Threshold, result: &JobResult) -> Option<String> {
-    if !matches!(threshold.statistic, Statistic::OpsPerS | Statistic::BytesPerS) {
-        return None;
-    }
-    let course = Course::of_rate(result)?;
-    let (first, last) = (*course.parts.first()?, *course.parts.last()?);
-    (course.steady_from != Some(0)).then(|| {
-        let change = words::times(last / first);
-        format!("the rate is not steady: in the last tenth of the test it was {change} that of the first")
-    })
 }
 
 /// How much longer a run has to be until the interval, which shrinks with the root of the time, ends at the threshold.

@@ -1,6 +1,7 @@
 //! What speaks against the figure of a threshold: it is not the device's, a power cut may lose what was flushed, or the test was too short
 //! for what the need is about.
 
+use super::course::RateCourse;
 use super::figure::{Figure, is_about_lasting};
 use crate::medium;
 use crate::steady::Course;
@@ -162,12 +163,16 @@ fn rare_doubt(threshold: &Threshold, figure: &Figure) -> Option<String> {
         .then(|| format!("{} requests are too few to show it: it takes {needed}", figure.ops))
 }
 
-/// A mean that a fast beginning makes better says little of what follows.
+/// A mean that a fast beginning makes better says little of what follows, unless even the slowest tenth is good enough. What has to last
+/// beyond the test may go on falling.
 fn unsteady_doubt(need: &Need, threshold: &Threshold, result: &JobResult) -> Option<String> {
-    let course = super::unsteady(threshold, result)?;
-    let judges_steady =
-        is_about_lasting(need) && Course::of(result).is_some_and(|course| course.steady_from.is_some());
-    (!judges_steady).then_some(course)
+    let course = RateCourse::of(threshold, result).filter(|course| !course.is_steady)?;
+    let is_enough = if is_about_lasting(need) {
+        Course::of(result).is_some_and(|course| course.steady_from.is_some())
+    } else {
+        course.stays_good(threshold)
+    };
+    (!is_enough).then(|| course.to_string())
 }
 
 fn length_doubt(need: &Need, result: &JobResult) -> Option<String> {
