@@ -12,6 +12,7 @@ mod figure;
 pub use figure::Figure;
 
 use crate::steady::Course;
+use crate::words;
 use course::RateCourse;
 use doubts::doubts;
 use figure::figure_of;
@@ -87,7 +88,7 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
         result.and_then(|result| Some((result, figure_of(need, threshold, cell, result)?)))
     else {
         let doubt = match result.map_or(0, |result| total(result, threshold.of, |kind| kind.ops)) {
-            0 => format!("it was not measured: {}", cell.result.why),
+            0 => format!("it was not measured: {}", why_unmeasured(threshold, cell, job, result)),
             // A percentile needs ten requests above it.
             requests => format!("too few requests for it ({requests})"),
         };
@@ -125,6 +126,26 @@ fn total(result: &JobResult, subject: Subject, of_kind: fn(&KindResult) -> u64) 
         Subject::Writes => sum(&result.writes),
         Subject::Flushes => sum(&result.flushes),
         Subject::Requests => sum(&result.reads) + sum(&result.writes),
+    }
+}
+
+/// Why there was none of the requests that a threshold is about.
+fn why_unmeasured(
+    threshold: &Threshold,
+    cell: &CellRecord,
+    job: Option<&LoadJob>,
+    result: Option<&JobResult>,
+) -> String {
+    let has_written = result.is_some_and(|result| total(result, Subject::Writes, |kind| kind.ops) > 0);
+    match job.and_then(|job| job.flush).filter(|_| threshold.of == Subject::Flushes && has_written) {
+        Some(flush) => {
+            let writes = words::plural(flush.every.into(), "write");
+            format!(
+                "no repeat lasted until the first {}, which follows {writes}; more --budget makes repeats longer",
+                flush.call
+            )
+        }
+        None => cell.result.why.clone(),
     }
 }
 
@@ -246,6 +267,21 @@ mod tests {
         let seen = Figure { low: None, high: None, ..between(0.0, 10.0, 0.0) };
         assert_eq!(by_figure(&longest, &seen), Outcome::Pass);
         assert_eq!(by_figure(&longest, &Figure { value: 10.1, ..seen }), Outcome::Fail);
+    }
+
+    #[test]
+    fn a_flush_that_no_repeat_came_to_is_why_nothing_was_measured() {
+        let cell = crate::fixtures::load().cells.remove(0);
+        let (mut job, mut result) = (cell.workload.jobs[1].clone(), cell.result.jobs[1].clone());
+        job.flush = job.flush.map(|flush| rdsk_model::Flush { every: 1000, ..flush });
+        result.flushes = None;
+        let why = why_unmeasured(&p99(10.0), &cell, Some(&job), Some(&result));
+        assert!(
+            why.starts_with("no repeat lasted until the first fdatasync, which follows 1,000 writes"),
+            "{why}"
+        );
+        result.writes = None;
+        assert_eq!(why_unmeasured(&p99(10.0), &cell, Some(&job), Some(&result)), cell.result.why);
     }
 
     #[test]
