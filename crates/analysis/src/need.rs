@@ -106,6 +106,9 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
             None if is_disputed(threshold, &figure) => {
                 (Outcome::Unsure, Some("sources disagree about a figure between the two marks".into()))
             }
+            None if !threshold.only_passes.is_empty() => {
+                (Outcome::Unsure, Some(threshold.only_passes.clone()))
+            }
             None => (Outcome::Fail, None),
         },
         Outcome::Unsure => (Outcome::Unsure, Some(why_unsure(threshold, &figure, result))),
@@ -236,6 +239,7 @@ mod tests {
             over_ns: None,
             each_ns: None,
             disputed_until: None,
+            only_passes: String::new(),
         }
     }
 
@@ -267,6 +271,20 @@ mod tests {
         let seen = Figure { low: None, high: None, ..between(0.0, 10.0, 0.0) };
         assert_eq!(by_figure(&longest, &seen), Outcome::Pass);
         assert_eq!(by_figure(&longest, &Figure { value: 10.1, ..seen }), Outcome::Fail);
+    }
+
+    #[test]
+    fn a_mark_that_its_source_does_not_hold_against_a_disk_fails_none() {
+        let mut record = crate::fixtures::load();
+        let mut judged = |only_passes: &str| {
+            let (statistic, only_passes) = (Statistic::Max, only_passes.to_owned());
+            let threshold = Threshold { statistic, only_passes, job: "log".into(), ..p99(1e6) };
+            record.need = Some(Need { thresholds: vec![threshold], ..figure::tests::record_need() });
+            let judged = judge(&record);
+            (judged[0].outcome, judged[0].doubt.clone())
+        };
+        assert_eq!(judged(""), (Outcome::Fail, None));
+        assert_eq!(judged("it only warns"), (Outcome::Unsure, Some("it only warns".into())));
     }
 
     #[test]

@@ -84,6 +84,9 @@ pub struct Threshold {
     /// A figure between `at_most` and this one is neither good nor bad, as sources disagree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disputed_until: Option<f64>,
+    /// Why a figure on the bad side is not bad, as a sentence without its end; empty where it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub only_passes: String,
 }
 
 /// A need.

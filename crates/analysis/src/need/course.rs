@@ -84,6 +84,7 @@ mod tests {
             over_ns: None,
             each_ns: None,
             disputed_until: None,
+            only_passes: String::new(),
         };
         (job, threshold)
     }

@@ -232,7 +232,7 @@ fn lowest(result: &JobResult, kind: &KindResult) -> Option<Figure> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::fixtures;
 
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(both(&job).unwrap().ops, 200);
     }
 
-    fn record_need() -> Need {
+    pub(in super::super) fn record_need() -> Need {
         Need {
             name: "camera".into(),
             title: String::new(),

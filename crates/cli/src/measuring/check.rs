@@ -106,6 +106,7 @@ fn mean_flush_within(commits: u32) -> Threshold {
         over_ns: None,
         each_ns: None,
         disputed_until: None,
+        only_passes: String::new(),
     }
 }
 
