@@ -14,13 +14,15 @@ pub use figure::Figure;
 use crate::steady::Course;
 use crate::words;
 use course::RateCourse;
-use doubts::doubts;
+use doubts::{Doubts, doubts};
 use figure::figure_of;
 use rdsk_model::{CellRecord, JobResult, KindResult, LoadJob, Need, Record, Statistic, Subject, Threshold};
 
 /// The answer to one threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
+    /// The threshold is not about such a device.
+    Exempt,
     /// The whole interval is on the good side.
     Pass,
     /// Neither is shown.
@@ -33,6 +35,7 @@ impl Outcome {
     /// The word on a page.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Exempt => "EXEMPT",
             Self::Pass => "PASS",
             Self::Unsure => "UNSURE",
             Self::Fail => "FAIL",
@@ -59,9 +62,10 @@ pub struct Judged<'a> {
     pub longer: Option<f64>,
 }
 
-/// The answer to a need: the worst of its thresholds.
+/// The answer to a need: the worst of the thresholds that are about the device.
 pub fn outcome(judged: &[Judged<'_>]) -> Outcome {
-    judged.iter().map(|judged| judged.outcome).max().unwrap_or(Outcome::Unsure)
+    let outcomes = judged.iter().map(|judged| judged.outcome).filter(|outcome| *outcome != Outcome::Exempt);
+    outcomes.max().unwrap_or(Outcome::Unsure)
 }
 
 /// Judges every threshold of a Record's need on its first target that has one; empty without a need.
@@ -94,16 +98,36 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
         };
         return Judged { job, ..unsure(doubt) };
     };
+    if threshold.exempts_rotational && rotates(record, cell) {
+        let doubt = "the source exempts rotating disks from it".to_owned();
+        return Judged { job, figure: Some(figure), outcome: Outcome::Exempt, ..unsure(doubt) };
+    }
     let by_figure = by_figure(threshold, &figure);
     let doubts = doubts(record, need, threshold, cell, (result, &figure));
-    let (outcome, doubt) = match by_figure {
+    let (outcome, doubt) = with_doubts(by_figure, doubts, threshold, (&figure, result));
+    let course = Course::of_rate(result);
+    let is_steady = course.is_none_or(|course| course.steady_from == Some(0));
+    let longer = (by_figure == Outcome::Unsure && is_steady).then(|| longer(threshold, &figure)).flatten();
+    let is_by_second =
+        [&result.reads, &result.writes].into_iter().flatten().any(|kind| kind.least_bytes_per_s.is_some());
+    Judged { threshold, job, figure: Some(figure), is_by_second, outcome, doubt, longer }
+}
+
+/// What is left of the answer that the figure gives, and why it is no other.
+fn with_doubts(
+    by_figure: Outcome,
+    doubts: Doubts,
+    threshold: &Threshold,
+    (figure, result): (&Figure, &JobResult),
+) -> (Outcome, Option<String>) {
+    match by_figure {
         Outcome::Pass => match doubts.of_pass {
             Some(doubt) => (Outcome::Unsure, Some(doubt)),
             None => (Outcome::Pass, None),
         },
         Outcome::Fail => match doubts.of_fail {
             Some(doubt) => (Outcome::Unsure, Some(doubt)),
-            None if is_disputed(threshold, &figure) => {
+            None if is_disputed(threshold, figure) => {
                 (Outcome::Unsure, Some("sources disagree about a figure between the two marks".into()))
             }
             None if !threshold.only_passes.is_empty() => {
@@ -111,14 +135,14 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
             }
             None => (Outcome::Fail, None),
         },
-        Outcome::Unsure => (Outcome::Unsure, Some(why_unsure(threshold, &figure, result))),
-    };
-    let course = Course::of_rate(result);
-    let is_steady = course.is_none_or(|course| course.steady_from == Some(0));
-    let longer = (by_figure == Outcome::Unsure && is_steady).then(|| longer(threshold, &figure)).flatten();
-    let is_by_second =
-        [&result.reads, &result.writes].into_iter().flatten().any(|kind| kind.least_bytes_per_s.is_some());
-    Judged { threshold, job, figure: Some(figure), is_by_second, outcome, doubt, longer }
+        Outcome::Unsure | Outcome::Exempt => (Outcome::Unsure, Some(why_unsure(threshold, figure, result))),
+    }
+}
+
+/// Whether a target of a cell says that it rotates.
+fn rotates(record: &Record, cell: &CellRecord) -> bool {
+    let mut targets = record.targets.iter().filter(|target| cell.workload.targets.contains(&target.index));
+    targets.any(|target| target.device.as_ref().is_some_and(|device| device.rotational == Some(true)))
 }
 
 /// The requests that a threshold is about, or their bytes, together.
@@ -240,6 +264,7 @@ mod tests {
             each_ns: None,
             disputed_until: None,
             only_passes: String::new(),
+            exempts_rotational: false,
         }
     }
 
@@ -285,6 +310,28 @@ mod tests {
         };
         assert_eq!(judged(""), (Outcome::Fail, None));
         assert_eq!(judged("it only warns"), (Outcome::Unsure, Some("it only warns".into())));
+    }
+
+    #[test]
+    fn a_rotating_disk_is_exempt_from_what_is_not_about_it() {
+        let mut record = crate::fixtures::load();
+        let mut judged = |rotational| {
+            for target in &mut record.targets {
+                target.device.as_mut().unwrap().rotational = rotational;
+            }
+            let (statistic, exempts_rotational) = (Statistic::Max, true);
+            let threshold = Threshold { statistic, exempts_rotational, job: "log".into(), ..p99(1e6) };
+            record.need = Some(Need { thresholds: vec![threshold], ..figure::tests::record_need() });
+            let judged = judge(&record);
+            (judged[0].outcome, outcome(&judged), judged[0].figure.is_some())
+        };
+        assert_eq!(
+            judged(Some(true)),
+            (Outcome::Exempt, Outcome::Unsure, true),
+            "no other threshold is left"
+        );
+        assert_eq!(judged(Some(false)), (Outcome::Fail, Outcome::Fail, true));
+        assert_eq!(judged(None), (Outcome::Fail, Outcome::Fail, true));
     }
 
     #[test]

@@ -178,6 +178,7 @@ fn jobs_and_needs_have_series_of_their_own() {
         each_ns: None,
         disputed_until: None,
         only_passes: String::new(),
+        exempts_rotational: false,
     };
     record.need = Some(NeedOfRecord {
         name: "etcd".into(),

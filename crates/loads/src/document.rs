@@ -66,6 +66,14 @@ struct ThresholdText {
     disputed_until: Option<String>,
     #[serde(default)]
     only_passes: String,
+    exempts: Option<Exempt>,
+}
+
+/// What a threshold is not about.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Exempt {
+    Rotational,
 }
 
 /// The load of a text.
@@ -206,6 +214,7 @@ fn threshold_of(text: &ThresholdText, jobs: &[LoadJob]) -> Result<Threshold, Loa
         each_ns,
         disputed_until,
         only_passes: text.only_passes.clone(),
+        exempts_rotational: matches!(text.exempts, Some(Exempt::Rotational)),
     })
 }
 
@@ -263,6 +272,9 @@ mod tests {
         );
         assert_eq!(only("of = \"flushes\"\nstatistic = \"ops/s\"\nat-least = \"500\"").at_least, Some(500.0));
         assert_eq!(only("of = \"writes\"\nstatistic = \"ops/s\"\nat-least = \"5k\"").at_least, Some(5000.0));
+        let exempting =
+            only("of = \"writes\"\nstatistic = \"ops/s\"\nat-least = \"500\"\nexempts = \"rotational\"");
+        assert!(exempting.exempts_rotational && !p99.exempts_rotational);
         let lenient =
             only("of = \"flushes\"\nstatistic = \"ops/s\"\nat-least = \"500\"\nonly-passes = \"it warns\"");
         assert_eq!((lenient.only_passes.as_str(), p99.only_passes.as_str()), ("it warns", ""));

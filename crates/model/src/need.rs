@@ -87,6 +87,9 @@ pub struct Threshold {
     /// Why a figure on the bad side is not bad, as a sentence without its end; empty where it is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub only_passes: String,
+    /// Whether it is about no device that rotates.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exempts_rotational: bool,
 }
 
 /// A need.

@@ -3,7 +3,7 @@
 use super::total;
 use crate::steady::Course;
 use crate::words;
-use rdsk_model::{JobResult, Statistic, Subject, Threshold};
+use rdsk_model::{JobResult, Statistic, Threshold};
 use std::fmt;
 
 /// The rate of a threshold over the tenths of the test, in its unit.
@@ -65,6 +65,7 @@ impl fmt::Display for RateCourse {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use rdsk_model::Subject;
 
     /// Writes of 1 MiB at these rates in the tenths of the test, and a threshold of so many MiB/s.
     fn writing(mib_per_s: [u64; 10], at_least: f64) -> (JobResult, Threshold) {
@@ -85,6 +86,7 @@ mod tests {
             each_ns: None,
             disputed_until: None,
             only_passes: String::new(),
+            exempts_rotational: false,
         };
         (job, threshold)
     }

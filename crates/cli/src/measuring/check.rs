@@ -107,6 +107,7 @@ fn mean_flush_within(commits: u32) -> Threshold {
         each_ns: None,
         disputed_until: None,
         only_passes: String::new(),
+        exempts_rotational: false,
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, need: &Need) {
     page.blank();
     let outcome = outcome_of(&judged);
     let tone = match outcome {
-        Outcome::Pass => Tone::Plain,
+        Outcome::Exempt | Outcome::Pass => Tone::Plain,
         Outcome::Unsure => Tone::Warning,
         Outcome::Fail => Tone::Error,
     };
