@@ -163,16 +163,13 @@ fn rare_doubt(threshold: &Threshold, figure: &Figure) -> Option<String> {
         .then(|| format!("{} requests are too few to show it: it takes {needed}", figure.ops))
 }
 
-/// A mean that a fast beginning makes better says little of what follows, unless even the slowest tenth is good enough. What has to last
-/// beyond the test may go on falling.
+/// A mean that a fast beginning makes better says little of what follows, unless even the slowest tenth is good enough. Whether
+/// the test was long enough for what lasts is a doubt of its own.
 fn unsteady_doubt(need: &Need, threshold: &Threshold, result: &JobResult) -> Option<String> {
     let course = RateCourse::of(threshold, result).filter(|course| !course.is_steady)?;
-    let is_enough = if is_about_lasting(need) {
-        Course::of(result).is_some_and(|course| course.steady_from.is_some())
-    } else {
-        course.stays_good(threshold)
-    };
-    (!is_enough).then(|| course.to_string())
+    let judges_steady =
+        is_about_lasting(need) && Course::of(result).is_some_and(|course| course.steady_from.is_some());
+    (!judges_steady && !course.stays_good(threshold)).then(|| course.to_string())
 }
 
 fn length_doubt(need: &Need, result: &JobResult) -> Option<String> {
