@@ -79,6 +79,9 @@ impl Check {
             }
             (_, None) => {}
         }
+        super::job_text::refuse_as_targets(&self.common.targets, |name| {
+            format!("a need stands before the target: rdsk check {name} TARGET")
+        })?;
         if self.common.targets.len() > 1 {
             return Err(usage("a need is checked on one target", "check each target by itself"));
         }
