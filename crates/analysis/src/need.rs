@@ -75,6 +75,8 @@ pub fn judge(record: &Record) -> Vec<Judged<'_>> {
 }
 
 fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold) -> Judged<'a> {
+    let outlasts_bytes = need.outlasts_bytes.max(threshold.outlasts_bytes);
+    let need = &Need { outlasts_bytes, ..need.clone() };
     let unsure = |doubt: String| Judged {
         threshold,
         job: None,
@@ -87,6 +89,15 @@ fn judge_threshold<'a>(record: &'a Record, need: &Need, threshold: &'a Threshold
     let has_job = |cell: &&CellRecord| cell.workload.jobs.iter().any(|job| job.name == threshold.job);
     let Some(cell) = record.cells.iter().find(has_job) else { return unsure("it was not measured".into()) };
     let job = cell.workload.jobs.iter().find(|job| job.name == threshold.job);
+    if threshold.statistic == Statistic::Size {
+        return match figure::size(record, cell) {
+            Some(figure) => {
+                let outcome = by_figure(threshold, &figure);
+                Judged { job, figure: Some(figure), outcome, doubt: None, ..unsure(String::new()) }
+            }
+            None => Judged { job, ..unsure("the size of the device is not known".into()) },
+        };
+    }
     let result = cell.result.jobs.iter().find(|result| result.name == threshold.job);
     let Some((result, figure)) =
         result.and_then(|result| Some((result, figure_of(need, threshold, cell, result)?)))
@@ -176,12 +187,20 @@ fn why_unmeasured(
     }
 }
 
+/// A card or stick has less than the size that it is sold as: one of 64 GB has 61.5 GB.
+const SOLD_SHARE: f64 = 0.9;
+
 /// What the interval says alone.
 fn by_figure(threshold: &Threshold, figure: &Figure) -> Outcome {
     // Of an extreme, what was seen is the least that it is; that nothing worse was seen is as sure as it can be.
     if matches!(threshold.statistic, Statistic::Max | Statistic::LowestBytesPerS) {
         let is_kept = threshold.at_most.is_none_or(|most| figure.value <= most)
             && threshold.at_least.is_none_or(|least| figure.value >= least);
+        return if is_kept { Outcome::Pass } else { Outcome::Fail };
+    }
+    if threshold.statistic == Statistic::Size {
+        let is_kept = threshold.at_least.is_none_or(|least| figure.value >= SOLD_SHARE * least)
+            && threshold.at_most.is_none_or(|most| figure.value <= most);
         return if is_kept { Outcome::Pass } else { Outcome::Fail };
     }
     let (good, bad) = match (threshold.at_most, threshold.at_least) {
@@ -265,6 +284,7 @@ mod tests {
             disputed_until: None,
             only_passes: String::new(),
             exempts_rotational: false,
+            outlasts_bytes: 0,
         }
     }
 
@@ -332,6 +352,37 @@ mod tests {
         );
         assert_eq!(judged(Some(false)), (Outcome::Fail, Outcome::Fail, true));
         assert_eq!(judged(None), (Outcome::Fail, Outcome::Fail, true));
+    }
+
+    #[test]
+    fn a_device_is_as_large_as_it_is_sold() {
+        let mut record = crate::fixtures::load();
+        let mut judged = |size_bytes| {
+            for target in &mut record.targets {
+                target.device.as_mut().unwrap().size_bytes = size_bytes;
+            }
+            let size =
+                Threshold { at_most: None, at_least: Some(64e9), statistic: Statistic::Size, ..p99(0.0) };
+            let threshold = Threshold { job: "log".into(), of: Subject::Writes, ..size };
+            record.need = Some(Need { thresholds: vec![threshold], ..figure::tests::record_need() });
+            judge(&record)[0].outcome
+        };
+        let outcomes =
+            [Some(64_000_000_000), Some(61_530_439_680), Some(32_000_000_000), None].map(&mut judged);
+        assert_eq!(outcomes, [Outcome::Pass, Outcome::Pass, Outcome::Fail, Outcome::Unsure]);
+    }
+
+    #[test]
+    fn a_rate_of_a_threshold_may_have_to_last_where_the_others_do_not() {
+        let mut record = crate::fixtures::load();
+        let rate =
+            Threshold { at_most: None, at_least: Some(1.0), statistic: Statistic::BytesPerS, ..p99(0.0) };
+        let rate = Threshold { job: "log".into(), of: Subject::Writes, ..rate };
+        let lasting = Threshold { outlasts_bytes: 4_000_000_000, ..rate.clone() };
+        record.need = Some(Need { thresholds: vec![rate, lasting], ..figure::tests::record_need() });
+        let doubts: Vec<_> =
+            judge(&record).into_iter().map(|judged| judged.doubt.unwrap_or_default()).collect();
+        assert!(!doubts[0].contains("burst") && doubts[1].contains("burst"), "{doubts:?}");
     }
 
     #[test]

@@ -179,6 +179,7 @@ fn jobs_and_needs_have_series_of_their_own() {
         disputed_until: None,
         only_passes: String::new(),
         exempts_rotational: false,
+        outlasts_bytes: 0,
     };
     record.need = Some(NeedOfRecord {
         name: "etcd".into(),

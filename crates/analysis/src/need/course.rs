@@ -87,6 +87,7 @@ mod tests {
             disputed_until: None,
             only_passes: String::new(),
             exempts_rotational: false,
+            outlasts_bytes: 0,
         };
         (job, threshold)
     }

@@ -3,7 +3,7 @@
 use crate::metrics;
 use crate::steady::Course;
 use rdsk_model::{
-    CellRecord, JobResult, KindResult, Latency, Need, PercentileRange, Statistic, Subject, Threshold,
+    CellRecord, JobResult, KindResult, Latency, Need, PercentileRange, Record, Statistic, Subject, Threshold,
 };
 use rdsk_stats::{Histogram, SparseHistogram, mean_interval};
 use std::collections::BTreeMap;
@@ -72,7 +72,16 @@ pub(super) fn figure_of(
         Statistic::OpsPerS => rate(need, cell, result, kind, kind.ops),
         Statistic::BytesPerS => rate(need, cell, result, kind, kind.bytes),
         Statistic::LowestBytesPerS => lowest(result, kind),
+        // It is no figure of requests.
+        Statistic::Size => None,
     }
+}
+
+/// The size of the device below a cell's target; `None` where that is not known.
+pub(super) fn size(record: &Record, cell: &CellRecord) -> Option<Figure> {
+    let of_cell = record.targets.iter().find(|target| cell.workload.targets.contains(&target.index))?;
+    let value = of_cell.device.as_ref()?.size_bytes? as f64;
+    Some(Figure { value, low: None, high: None, ops: 0 })
 }
 
 /// A figure of all latencies with the interval that those of the rounds give.

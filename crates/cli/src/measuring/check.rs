@@ -111,6 +111,7 @@ fn mean_flush_within(commits: u32) -> Threshold {
         disputed_until: None,
         only_passes: String::new(),
         exempts_rotational: false,
+        outlasts_bytes: 0,
     }
 }
 
