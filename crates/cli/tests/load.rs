@@ -458,6 +458,8 @@ fn memory_is_refused_and_what_means_nothing_is_a_usage_error() {
         ("load ./nowhere.toml", "cannot read ./nowhere.toml"),
         ("load sim:ssd-slc --rate 1000000000000", "a rate that is not between"),
         ("load sim:ssd-slc --distribution normal:1000000000000", "a deviation that is not between"),
+        ("load sim:ssd-slc --size 1M", "--size is the size of a test file, and no target is a directory"),
+        ("run sim:ssd-slc --size 1M --dry-run", "--size is the size of a test file"),
         ("load sim:ssd-slc --mix 101", "--mix: must be a percentage"),
         ("check etcd sim:ssd-slc sim:linux-disk", "on one target"),
         ("load sim:ssd-slc sim:linux-disk --p99 1ms", "on one target"),

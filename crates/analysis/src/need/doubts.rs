@@ -210,10 +210,13 @@ fn burst_doubt(
         ))
     } else if job.span_bytes < outlasts_bytes {
         let span = size(job.span_bytes);
+        let room = if record.targets.iter().any(|target| target.made_by_rdsk) {
+            format!(": --size {}G gives them room", outlasts_bytes.div_ceil(1 << 30))
+        } else {
+            String::new()
+        };
         Some(format!(
-            "it has to last beyond {needs}, and the writes went over {span} again and again, which a cache may hold: \
-             --size {}G gives them room",
-            outlasts_bytes.div_ceil(1 << 30)
+            "it has to last beyond {needs}, and the writes went over {span} again and again, which a cache may hold{room}"
         ))
     } else {
         None
