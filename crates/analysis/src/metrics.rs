@@ -343,9 +343,10 @@ pub fn depth_had(cell: &CellRecord) -> Option<f64> {
 /// Share of the wanted depth from which a queue counts as filled.
 pub const REACHED_SHARE: f64 = 0.9;
 
-/// Whether a cell reached the requested depth; true for a cell that measured nothing.
+/// Whether a cell reached the requested depth; true for a cell that measured nothing, and where the depth is only a limit.
 pub fn has_reached_depth(cell: &CellRecord) -> bool {
-    depth_had(cell).is_none_or(|had| had >= REACHED_SHARE * wanted_depth(&cell.workload) as f64)
+    cell.workload.depth_is_limit()
+        || depth_had(cell).is_none_or(|had| had >= REACHED_SHARE * wanted_depth(&cell.workload) as f64)
 }
 
 /// One count over another as a plain figure; callers check for zero.

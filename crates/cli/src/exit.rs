@@ -54,7 +54,7 @@ fn of_need(record: &Record) -> u8 {
     match need::outcome(&need::judge(record)) {
         Outcome::Pass => DONE,
         Outcome::Fail => NOT_MET,
-        Outcome::Unsure => UNSURE,
+        Outcome::Unsure | Outcome::Exempt => UNSURE,
     }
 }
 

@@ -80,7 +80,12 @@ impl Measuring {
             Self::Load(load) => load.measurement()?,
             Self::Check(check) => check.measurement()?,
         };
-        checks::check(&asked)?;
+        let rw = matches
+            .try_get_raw("rw")
+            .ok()
+            .flatten()
+            .map(|words| words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(","));
+        checks::check(&asked, rw.as_deref())?;
         Ok(Measurement { says_what: says_what(asked.command, matches), ..asked })
     }
 }

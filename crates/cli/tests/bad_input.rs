@@ -188,3 +188,25 @@ fn a_record_reports_the_usage_error_in_a_file() {
     assert!(record["error"]["message"].as_str().unwrap().contains("--budget"));
     holds_only(scratch.path(), &["r.json"]);
 }
+
+#[test]
+fn a_file_of_jobs_is_no_target() {
+    let scratch = tempfile::tempdir().unwrap();
+    for name in ["jobs.toml", "jobs.fio"] {
+        std::fs::write(scratch.path().join(name), "[[job]]\nrw = \"randread\"\n").unwrap();
+    }
+    for (line, place) in [
+        (&["load", "sim:ssd-slc", "jobs.toml"][..], "rdsk load jobs.toml TARGET"),
+        (&["load", "jobs.toml", "sim:ssd-slc", "./jobs.toml"], "rdsk load ./jobs.toml TARGET"),
+        (&["load", "jobs.fio"], "rdsk load --fio jobs.fio TARGET"),
+        (&["check", "etcd", "jobs.toml"], "rdsk check jobs.toml TARGET"),
+    ] {
+        let mut command = command(line);
+        command.current_dir(scratch.path());
+        let run = cli::run(command, common::SOON);
+        assert_eq!(run.status_code, Some(2), "{line:?}: {}", run.stderr);
+        let (error, hint) = error_and_hint(&run);
+        assert!(error.contains("is a file of jobs, and no target"), "{line:?}: {error}");
+        assert!(hint.contains(place), "{line:?}: {hint}");
+    }
+}

@@ -395,6 +395,9 @@ fn a_need_is_met_or_not_and_the_exit_code_says_so() {
     assert_eq!(slow["need"]["name"], "etcd");
     let fast = document("check etcd sim:ssd-slc --budget 60s", 0);
     assert!(figure(&fast["cells"][0]["result"]["jobs"][0], "/flushes/ops") > 1000.0);
+    // Its ramp of 10 s leaves time to measure in the default budget.
+    let warm = document("check etcd-busy sim:ssd-slc", 0);
+    assert!(figure(&warm["cells"][0]["result"]["jobs"][0], "/flushes/ops") > 1000.0);
     // A rule about a day can only fail in a minute, and a rate that has to outlast a burst needs as much written.
     let short = document("check aerospike sim:ssd-slc --budget 5s", 5);
     assert_eq!(short["need"]["lasts_ns"], 86_400_000_000_000_u64);
@@ -458,6 +461,8 @@ fn memory_is_refused_and_what_means_nothing_is_a_usage_error() {
         ("load ./nowhere.toml", "cannot read ./nowhere.toml"),
         ("load sim:ssd-slc --rate 1000000000000", "a rate that is not between"),
         ("load sim:ssd-slc --distribution normal:1000000000000", "a deviation that is not between"),
+        ("load sim:ssd-slc --size 1M", "--size is the size of a test file, and no target is a directory"),
+        ("run sim:ssd-slc --size 1M --dry-run", "--size is the size of a test file"),
         ("load sim:ssd-slc --mix 101", "--mix: must be a percentage"),
         ("check etcd sim:ssd-slc sim:linux-disk", "on one target"),
         ("load sim:ssd-slc sim:linux-disk --p99 1ms", "on one target"),

@@ -55,6 +55,26 @@ fn what_is_shown_runs_as_the_job_file_does() {
 }
 
 #[test]
+fn jobs_that_run_once_say_whether_they_came_to_their_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let ended = |text: &str, budget: &[&str]| {
+        let file = job_file(directory.path(), text);
+        let mut line = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+        line.args(["load", "--fio", &file, "sim:ssd-slc", "--no-history", "-q", "--json", "-"]).args(budget);
+        let record = record_of(line);
+        let result = &record["cells"][0]["result"];
+        (result["stop"].as_str().unwrap().to_owned(), result["why"].as_str().unwrap().to_owned())
+    };
+    let whole = ("complete".to_owned(), "its jobs ran once, to their end".to_owned());
+    let cut = ("budget".to_owned(), "its jobs ran once, and the time was over before their end".to_owned());
+    let timed = "[a]\nrw=randread\nsize=64m\nruntime=2\ntime_based\n";
+    assert_eq!(ended("[a]\nrw=randread\nsize=4m\n", &[]), whole);
+    assert_eq!(ended(timed, &[]), whole);
+    assert_eq!(ended(timed, &["--budget", "1s"]), cut);
+    assert_eq!(ended("[a]\nrw=randread\nsize=100g\n", &["--budget", "1s"]), cut);
+}
+
+#[test]
 fn what_a_ramp_does_is_in_no_figure() {
     let directory = tempfile::tempdir().unwrap();
     let text = "[a]\nsize=64m\nrw=randread\ndirect=1\nrate_iops=1000\nramp_time=1\nruntime=2\ntime_based\n";

@@ -113,8 +113,14 @@ impl Given {
         if !is_block && !matches!(name, "skip" | "iseek" | "seek" | "oseek" | "count") {
             return Err(wrong(format!("unknown operand {}=", printable(name))));
         }
-        let number = number(value).filter(|&number| !is_block || (1..MOST).contains(&number));
-        let number = number.ok_or_else(|| wrong(format!("{name}={} is not a number", printable(value))))?;
+        let shown = printable(value);
+        let number = number(value).ok_or_else(|| wrong(format!("{name}={shown} is not a number")))?;
+        if is_block && number == 0 {
+            return Err(wrong(format!("{name}={shown} is not allowed: a block has at least 1 byte")));
+        }
+        if is_block && number == MOST {
+            return Err(wrong(format!("{name}={shown} is too large")));
+        }
         let counted = Number(number, value.contains('B'));
         match name {
             "ibs" => self.input_block = Some(number),
@@ -265,11 +271,19 @@ mod tests {
             assert!(matches!(parsed(line), Err(OperandError::NotTaken(_))), "{line}");
         }
         for line in [
-            "conv=bogus", "iflag=", "oflag=fullblock", "status=x", "bs=0", "bs=x", "count=-1", "foo",
-            "foo=1", "=", "conv=excl,nocreat", "iflag=direct,nocache", "bs=9223372036854775807", "",
+            "conv=bogus", "iflag=", "oflag=fullblock", "status=x", "bs=0", "ibs=0", "bs=x", "count=-1",
+            "foo", "foo=1", "=", "conv=excl,nocreat", "iflag=direct,nocache", "bs=9223372036854775807", "",
         ] {
             let words = [OsString::from(line)];
             assert!(matches!(parse(&words), Err(OperandError::Wrong(_))), "{line}");
+        }
+        for (line, why) in [
+            ("bs=0", "bs=0 is not allowed: a block has at least 1 byte"),
+            ("bs=9223372036854775807", "is too large"),
+            ("bs=x", "bs=x is not a number"),
+        ] {
+            let error = parse(&[OsString::from(line)]).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
         }
     }
 

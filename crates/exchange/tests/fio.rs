@@ -241,7 +241,7 @@ fn workloads_are_those_of_the_options() {
 #[test]
 fn figures_that_mislead_have_a_note() {
     for (name, text) in [
-        ("libaio-plus", "randread: latencies are fio's clat"),
+        ("libaio-plus", "randread: latencies of its reads are fio's clat"),
         ("mixed-uring", "mixed: reads and writes of the job share its queue"),
         ("notes-before", "writer: fsync=8 takes time that is in the rate"),
         ("notes-before", "reader: psync does one I/O at a time, whatever iodepth=32 says"),

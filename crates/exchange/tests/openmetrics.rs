@@ -177,6 +177,9 @@ fn jobs_and_needs_have_series_of_their_own() {
         over_ns: None,
         each_ns: None,
         disputed_until: None,
+        only_passes: String::new(),
+        exempts_rotational: false,
+        outlasts_bytes: 0,
     };
     record.need = Some(NeedOfRecord {
         name: "etcd".into(),

@@ -4,7 +4,8 @@ use crate::cell_totals::CellTotals;
 use crate::load_totals::job_results;
 use rdsk_engine::Ended;
 use rdsk_model::{
-    Cell, CellResult, EngineKind, Extent, IoPath, Latency, NEEDS_OF_DONTCACHE, StopReason, Visit, Workload,
+    Cell, CellResult, EngineKind, Extent, IoPath, Latency, LoadJob, NEEDS_OF_DONTCACHE, StopReason, Visit,
+    Workload,
 };
 use rdsk_units::{Bytes, Nanos, percent};
 
@@ -110,6 +111,9 @@ impl CellTotals {
                     .into(),
             );
         }
+        if let Extent::Once { .. } = cell.extent {
+            return self.reason_once(cell);
+        }
         let width = self.margin(cell);
         let precise = width.is_some_and(|width| width <= precision);
         if let Some(bytes) = cell.extent.pass_bytes()
@@ -135,6 +139,19 @@ impl CellTotals {
                 StopReason::Budget,
                 format!("its {} of the time were too short for an interval", Nanos(slice_ns)),
             ),
+        }
+    }
+
+    /// Jobs with a time of their own end by it; what the others have to do is done, or the time of the run was over.
+    fn reason_once(&self, cell: &Cell) -> (StopReason, String) {
+        let elapsed_ns = self.sum_of(|visit| Some(visit.elapsed_ns)).unwrap_or(0);
+        let of_job = |job: &LoadJob| job.lasts_ns.map(|ns| ns.saturating_add(job.delay_ns));
+        let longest_ns = cell.workload.jobs.iter().filter_map(of_job).max();
+        let has_ended = longest_ns.is_some_and(|ns| elapsed_ns >= ns / 100 * 99);
+        if has_ended || self.ended == Some(Ended::Complete) {
+            (StopReason::Complete, "its jobs ran once, to their end".into())
+        } else {
+            (StopReason::Budget, "its jobs ran once, and the time was over before their end".into())
         }
     }
 

@@ -78,7 +78,26 @@ pub(crate) fn authorize_all(request: &Request) -> Result<Vec<AuthorizedTarget>, 
         authorized.push(AuthorizedTarget { index, examined, access, test_file_bytes: None });
     }
     crate::backend::refuse_mixed(authorized.iter().map(|target| &target.examined))?;
+    refuse_unused_size(&authorized, request)?;
     Ok(authorized)
+}
+
+/// Refuses the size of a test file where there will be none: no target is a directory. Of several ranks, one may create a file;
+/// what is resumed had its size.
+fn refuse_unused_size(targets: &[AuthorizedTarget], request: &Request) -> Result<(), Problem> {
+    if request.size_bytes.is_none()
+        || request.options.rank.is_some()
+        || request.resume.is_some()
+        || targets.iter().any(AuthorizedTarget::is_directory)
+    {
+        return Ok(());
+    }
+    Err(Problem::new(
+        ProblemKind::Usage,
+        "no-test-file",
+        "--size is the size of a test file, and no target is a directory that gets one",
+        "leave --size out; --bytes of paths, stream and align, or size in a file of jobs, say how much of a device or file is used",
+    ))
 }
 
 /// Notes how much of each target the run writes, and refuses what would use up the filesystem, memory or pool that they grow in.

@@ -64,6 +64,17 @@ struct ThresholdText {
     over: Option<String>,
     each: Option<String>,
     disputed_until: Option<String>,
+    #[serde(default)]
+    only_passes: String,
+    exempts: Option<Exempt>,
+    outlasts: Option<String>,
+}
+
+/// What a threshold is not about.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Exempt {
+    Rotational,
 }
 
 /// The load of a text.
@@ -96,12 +107,6 @@ pub fn need(name: &str, text: &str) -> Result<NeedDocument, LoadError> {
         Some(text) => Nanos::parse(text).map(|time| time.0).map_err(|error| LoadError::quantity(key, &error)),
         None => Ok(0),
     };
-    let size = |key, text: &Option<String>| match text {
-        Some(text) => {
-            Bytes::parse(text).map(|bytes| bytes.0).map_err(|error| LoadError::quantity(key, &error))
-        }
-        None => Ok(0),
-    };
     let need = Need {
         name: name.to_owned(),
         title: text.title,
@@ -111,7 +116,7 @@ pub fn need(name: &str, text: &str) -> Result<NeedDocument, LoadError> {
         remark: text.remark,
         only_fails: text.only_fails,
         lasts_ns: time("lasts", &text.lasts)?,
-        outlasts_bytes: size("outlasts", &text.outlasts)?,
+        outlasts_bytes: size("outlasts", text.outlasts.as_deref())?,
         thresholds,
     };
     Ok(NeedDocument { need, phases: phases(&text.job, jobs)? })
@@ -119,6 +124,13 @@ pub fn need(name: &str, text: &str) -> Result<NeedDocument, LoadError> {
 
 fn value(key: &'static str, why: impl Into<String>) -> LoadError {
     LoadError::Value { key, why: why.into() }
+}
+
+/// A size; 0 where none is named.
+fn size(key: &'static str, text: Option<&str>) -> Result<u64, LoadError> {
+    text.map_or(Ok(0), |text| {
+        Bytes::parse(text).map(|bytes| bytes.0).map_err(|error| LoadError::quantity(key, &error))
+    })
 }
 
 fn jobs(words: &[JobWords]) -> Result<Vec<LoadJob>, LoadError> {
@@ -203,6 +215,9 @@ fn threshold_of(text: &ThresholdText, jobs: &[LoadJob]) -> Result<Threshold, Loa
         over_ns,
         each_ns,
         disputed_until,
+        only_passes: text.only_passes.clone(),
+        exempts_rotational: matches!(text.exempts, Some(Exempt::Rotational)),
+        outlasts_bytes: size("outlasts", text.outlasts.as_deref())?,
     })
 }
 
@@ -222,13 +237,11 @@ fn amount(key: &'static str, text: &str, statistic: Statistic) -> Result<f64, Lo
         | Statistic::TimeOver => {
             Nanos::parse(text).map(|time| time.0 as f64).map_err(|error| LoadError::quantity(key, &error))
         }
-        // A source that calls its own figure no requirement disputes all below it.
-        Statistic::OpsPerS if key == "disputed-until" && text.trim() == "0" => Ok(0.0),
         Statistic::OpsPerS => per_second(key, text),
         Statistic::BytesPerS | Statistic::LowestBytesPerS => {
-            let size = text.trim().strip_suffix("/s").unwrap_or(text);
-            Bytes::parse(size).map(|bytes| bytes.0 as f64).map_err(|error| LoadError::quantity(key, &error))
+            size(key, Some(text.trim().strip_suffix("/s").unwrap_or(text))).map(|bytes| bytes as f64)
         }
+        Statistic::Size => size(key, Some(text)).map(|bytes| bytes as f64),
         Statistic::ShareOver => {
             let percent = text
                 .trim()
@@ -262,6 +275,17 @@ mod tests {
         );
         assert_eq!(only("of = \"flushes\"\nstatistic = \"ops/s\"\nat-least = \"500\"").at_least, Some(500.0));
         assert_eq!(only("of = \"writes\"\nstatistic = \"ops/s\"\nat-least = \"5k\"").at_least, Some(5000.0));
+        let sized = only("of = \"writes\"\nstatistic = \"size\"\nat-least = \"64GB\"");
+        assert_eq!((sized.at_least, sized.outlasts_bytes), (Some(64e9), 0));
+        let lasting =
+            only("of = \"writes\"\nstatistic = \"bytes/s\"\nat-least = \"10MB/s\"\noutlasts = \"4GB\"");
+        assert_eq!(lasting.outlasts_bytes, 4_000_000_000);
+        let exempting =
+            only("of = \"writes\"\nstatistic = \"ops/s\"\nat-least = \"500\"\nexempts = \"rotational\"");
+        assert!(exempting.exempts_rotational && !p99.exempts_rotational);
+        let lenient =
+            only("of = \"flushes\"\nstatistic = \"ops/s\"\nat-least = \"500\"\nonly-passes = \"it warns\"");
+        assert_eq!((lenient.only_passes.as_str(), p99.only_passes.as_str()), ("it warns", ""));
         let share = only("of = \"writes\"\nstatistic = \"share-over\"\nover = \"8ms\"\nat-most = \"1%\"");
         assert_eq!((share.at_most, share.over_ns), (Some(0.01), Some(8_000_000)));
         let stalled = only(

@@ -147,6 +147,7 @@ impl JobWords {
             ..LoadJob::random_reads(name.clone(), 0)
         };
         job.check().map_err(|why| LoadError::Job { job: name, why: why.to_string() })?;
+        check_room(&job)?;
         Ok(job.without_empty_side())
     }
 
@@ -202,6 +203,17 @@ impl JobWords {
             None => Arrivals::Poisson,
         };
         Ok(Some(Rate { per_s: per_s / f64::from(streams.max(1)), arrivals }))
+    }
+}
+
+/// Whether a stream may move as much as one request before it ends.
+fn check_room(job: &LoadJob) -> Result<(), LoadError> {
+    let least_bytes = job.min_block_bytes();
+    match job.max_bytes {
+        Some(bytes) if bytes < least_bytes => {
+            Err(value("bytes", format!("has no room for one request of {}", Bytes(least_bytes))))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -389,6 +401,8 @@ mod tests {
             ("distribution = \"zipf:x\"", "is none of uniform"),
             ("fsync = 1\nfdatasync = 1\nrw = \"write\"", "one of them"),
             ("fsync = 1", "writes nothing"),
+            ("bs = \"4k\"\nbytes = \"1k\"", "bytes: has no room for one request of 4 KiB"),
+            ("bs = \"4k-64k\"\nbytes = \"2k\"", "bytes: has no room for one request of 4 KiB"),
             ("trims = 101", "trims: must be a percentage"),
             ("rw = \"randtrim\"\ntrims = 10", "has its trims"),
             ("rw = \"randread:4k\"", "only sequences leave something out"),

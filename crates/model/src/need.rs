@@ -41,6 +41,8 @@ words!(
         ShareOver = "share-over",
         /// The sum of the latencies above [`Threshold::over_ns`], in ns.
         TimeOver = "time-over",
+        /// The size of the device, in bytes.
+        Size = "size",
     }
 );
 words!(
@@ -84,6 +86,20 @@ pub struct Threshold {
     /// A figure between `at_most` and this one is neither good nor bad, as sources disagree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disputed_until: Option<f64>,
+    /// Why a figure on the bad side is not bad, as a sentence without its end; empty where it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub only_passes: String,
+    /// Whether it is about no device that rotates.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exempts_rotational: bool,
+    /// Bytes that have to be written before its rate counts as lasting, where that is more than all of the need asks for.
+    #[serde(default, skip_serializing_if = "is_zero_bytes")]
+    pub outlasts_bytes: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero_bytes(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// A need.

@@ -172,6 +172,12 @@ impl Workload {
         }
     }
 
+    /// Whether its depth is a limit, and not what it keeps in flight: in an open loop, and for jobs that rest, flush, or end before
+    /// the load does.
+    pub fn depth_is_limit(&self) -> bool {
+        !self.jobs.iter().all(LoadJob::keeps_its_depth)
+    }
+
     /// Whether this word of it is known.
     pub fn tells(&self, word: Untold) -> bool {
         !self.untold.contains(&word)

@@ -9,6 +9,8 @@ use rdsk_units::{Bytes, Nanos, percent};
 
 /// Columns of the longest cell id that is shown whole.
 const ID_WIDTH: usize = 44;
+/// A margin below this is asked for so that no test has enough repeats before the time is over.
+const LEAST_PRECISION: f64 = 0.001;
 
 /// The Plan as text for a page of this style, cells in their first order, with what writing would touch first.
 pub fn plan_text(plan: &Plan, targets: &[Target], style: Style) -> String {
@@ -36,18 +38,19 @@ pub fn plan_text(plan: &Plan, targets: &[Target], style: Style) -> String {
         }
     }
     let budget = if plan.is_unlimited() { "no limit".into() } else { Nanos(plan.budget_ns).to_string() };
-    let precision = percent(plan.precision);
     let rounds = match plan.rounds {
         1 => "one repeat".to_owned(),
         many => format!("at least {many} repeats, every second one in reverse order"),
     };
-    let further = if plan.is_whole_run() { "reads" } else { "tests" };
+    let tests = if plan.is_whole_run() { "reads" } else { "tests" };
+    let further = match plan.precision {
+        precision if precision < LEAST_PRECISION => "further repeats".to_owned(),
+        precision => format!("{tests} wider than ±{}", percent(precision)),
+    };
     page.sentence(
         Tone::Plain,
         "  time    ",
-        format!(
-            "{budget} for all tests in {rounds}; time that is left goes to {further} wider than ±{precision}"
-        ),
+        format!("{budget} for all tests in {rounds}; time that is left goes to {further}"),
     );
     for note in &plan.notes {
         page.sentence(Tone::Plain, "  note    ", format!("{note}."));

@@ -499,6 +499,9 @@ fn a_plan() {
     let narrow = plan_text(&plan, &[file()], Style { width: 40, charset: Charset::Ascii, ..plain() });
     assert!(narrow.is_ascii() && narrow.lines().all(|line| line.width() <= 40), "{narrow}");
     insta::assert_snapshot!("plan-40-ascii", narrow);
+    // No test of a load has enough repeats before the time is over.
+    let load = plan_text(&Plan { precision: 1e-6, ..plan }, &[file()], plain());
+    assert!(load.contains("time that is left goes to further repeats") && !load.contains('±'), "{load}");
 }
 
 #[test]

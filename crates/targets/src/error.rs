@@ -145,6 +145,12 @@ impl TargetError {
             Self::Denied { source, .. } => match source.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => "run as root, or as a member of the group that owns it",
                 Some(libc::EROFS) => "name a directory on a filesystem that is mounted read-write",
+                Some(libc::EMFILE) => {
+                    "this process may open no more files: ulimit -n shows the limit, ulimit -n 1024 raises it"
+                }
+                Some(libc::ENFILE) => {
+                    "the system has no more open files to give: compare /proc/sys/fs/file-nr with fs.file-max"
+                }
                 _ => "check the name with ls -lL, and that its filesystem is mounted",
             },
             Self::NoSpace { source, .. } => match source.raw_os_error() {
@@ -225,6 +231,9 @@ mod tests {
             assert_eq!((problem.code.as_str(), problem.kind), (code, kind), "{number}");
             assert!(problem.message.contains("/x\\x0a") && !problem.message.contains('\n'), "{problem:?}");
             assert!(problem.hint.is_some());
+        }
+        for (number, limit) in [(libc::EMFILE, "ulimit -n"), (libc::ENFILE, "fs.file-max")] {
+            assert!(error(number).problem().hint.is_some_and(|hint| hint.contains(limit)), "{number}");
         }
         assert_eq!(
             error(libc::EIO).problem().message,

@@ -1,6 +1,7 @@
 //! What speaks against the figure of a threshold: it is not the device's, a power cut may lose what was flushed, or the test was too short
 //! for what the need is about.
 
+use super::course::RateCourse;
 use super::figure::{Figure, is_about_lasting};
 use crate::medium;
 use crate::steady::Course;
@@ -162,12 +163,13 @@ fn rare_doubt(threshold: &Threshold, figure: &Figure) -> Option<String> {
         .then(|| format!("{} requests are too few to show it: it takes {needed}", figure.ops))
 }
 
-/// A mean that a fast beginning makes better says little of what follows.
+/// A mean that a fast beginning makes better says little of what follows, unless even the slowest tenth is good enough. Whether
+/// the test was long enough for what lasts is a doubt of its own.
 fn unsteady_doubt(need: &Need, threshold: &Threshold, result: &JobResult) -> Option<String> {
-    let course = super::unsteady(threshold, result)?;
+    let course = RateCourse::of(threshold, result).filter(|course| !course.is_steady)?;
     let judges_steady =
         is_about_lasting(need) && Course::of(result).is_some_and(|course| course.steady_from.is_some());
-    (!judges_steady).then_some(course)
+    (!judges_steady && !course.stays_good(threshold)).then(|| course.to_string())
 }
 
 fn length_doubt(need: &Need, result: &JobResult) -> Option<String> {
@@ -208,10 +210,13 @@ fn burst_doubt(
         ))
     } else if job.span_bytes < outlasts_bytes {
         let span = size(job.span_bytes);
+        let room = if record.targets.iter().any(|target| target.made_by_rdsk) {
+            format!(": --size {}G gives them room", outlasts_bytes.div_ceil(1 << 30))
+        } else {
+            String::new()
+        };
         Some(format!(
-            "it has to last beyond {needs}, and the writes went over {span} again and again, which a cache may hold: \
-             --size {}G gives them room",
-            outlasts_bytes.div_ceil(1 << 30)
+            "it has to last beyond {needs}, and the writes went over {span} again and again, which a cache may hold{room}"
         ))
     } else {
         None

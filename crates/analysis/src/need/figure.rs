@@ -3,7 +3,7 @@
 use crate::metrics;
 use crate::steady::Course;
 use rdsk_model::{
-    CellRecord, JobResult, KindResult, Latency, Need, PercentileRange, Statistic, Subject, Threshold,
+    CellRecord, JobResult, KindResult, Latency, Need, PercentileRange, Record, Statistic, Subject, Threshold,
 };
 use rdsk_stats::{Histogram, SparseHistogram, mean_interval};
 use std::collections::BTreeMap;
@@ -68,11 +68,20 @@ pub(super) fn figure_of(
             let histogram = Histogram::from_base64(latency.histogram.as_deref()?).ok()?;
             of_rounds(kind, share(&histogram)?, share)
         }
-        Statistic::TimeOver => time_over(cell, kind, threshold.over_ns?, threshold.each_ns),
+        Statistic::TimeOver => time_over(cell, &threshold.job, kind, threshold.over_ns?, threshold.each_ns),
         Statistic::OpsPerS => rate(need, cell, result, kind, kind.ops),
         Statistic::BytesPerS => rate(need, cell, result, kind, kind.bytes),
         Statistic::LowestBytesPerS => lowest(result, kind),
+        // It is no figure of requests.
+        Statistic::Size => None,
     }
+}
+
+/// The size of the device below a cell's target; `None` where that is not known.
+pub(super) fn size(record: &Record, cell: &CellRecord) -> Option<Figure> {
+    let of_cell = record.targets.iter().find(|target| cell.workload.targets.contains(&target.index))?;
+    let value = of_cell.device.as_ref()?.size_bytes? as f64;
+    Some(Figure { value, low: None, high: None, ops: 0 })
 }
 
 /// A figure of all latencies with the interval that those of the rounds give.
@@ -136,22 +145,35 @@ fn periods(cell: &CellRecord, kind: &KindResult, each_ns: u64) -> Option<Vec<Per
 }
 
 /// The sum of the latencies above a limit in the worst period. A period may be longer than asked for: then some part of it that is not has
-/// at least its share of the sum, and none has more than all of it.
-fn time_over(cell: &CellRecord, kind: &KindResult, over_ns: u64, each_ns: Option<u64>) -> Option<Figure> {
-    let ends = match each_ns.and_then(|each_ns| Some((each_ns, periods(cell, kind, each_ns)?))) {
+/// at least its share of the sum, which is the figure, and none has more than all of it, nor more than its time for each request that a
+/// closed loop may have in flight.
+fn time_over(
+    cell: &CellRecord,
+    job: &str,
+    kind: &KindResult,
+    over_ns: u64,
+    each_ns: Option<u64>,
+) -> Option<Figure> {
+    let job = cell.workload.jobs.iter().find(|known| known.name == job)?;
+    let (low, high) = match each_ns.and_then(|each_ns| Some((each_ns, periods(cell, kind, each_ns)?))) {
         Some((each_ns, periods)) => {
-            let of_period = |period: &Period| {
+            // In an open loop any number of requests may wait, and their latencies count from the arrival.
+            let in_flight = f64::from(job.queue_depth) * f64::from(job.streams);
+            let most_ns = if job.rate.is_none() { each_ns as f64 * in_flight } else { f64::INFINITY };
+            let ends = |period: &Period| {
                 let sum_ns = period.latencies.sum_above(over_ns);
-                (sum_ns * metrics::ratio(each_ns, period.lasts_ns).min(1.0), sum_ns)
+                let share_ns = sum_ns * metrics::ratio(each_ns, period.lasts_ns).min(1.0);
+                // A request that began before the period may count as a whole.
+                (share_ns, sum_ns.min(most_ns).max(share_ns))
             };
-            periods.iter().map(of_period).reduce(|(low, high), (l, h)| (low.max(l), high.max(h)))?
+            periods.iter().map(ends).reduce(|(low, high), (l, h)| (low.max(l), high.max(h)))?
         }
         None => {
             let histogram = Histogram::from_base64(kind.latency_ns.histogram.as_deref()?).ok()?;
             (histogram.sum_above(over_ns), histogram.sum_above(over_ns))
         }
     };
-    Some(Figure { value: ends.1, low: Some(ends.0), high: Some(ends.1), ops: kind.ops })
+    Some(Figure { value: low, low: Some(low), high: Some(high), ops: kind.ops })
 }
 
 /// Whether a need is about a rate that lasts.
@@ -219,7 +241,7 @@ fn lowest(result: &JobResult, kind: &KindResult) -> Option<Figure> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::fixtures;
 
@@ -283,7 +305,7 @@ mod tests {
     fn the_worst_hour_counts_and_not_all_hours_together() {
         const HOUR_NS: u64 = 3_600_000_000_000;
         let over = |(cell, kind): &(CellRecord, KindResult)| {
-            time_over(cell, kind, 100_000_000, Some(HOUR_NS)).unwrap()
+            time_over(cell, "log", kind, 100_000_000, Some(HOUR_NS)).unwrap()
         };
         let near = |figure: Option<f64>, seconds: f64| (figure.unwrap() / 1e9 / seconds - 1.0).abs() < 0.01;
         // Half hours: 12 s in all, and 8 s in the worst hour.
@@ -294,11 +316,28 @@ mod tests {
         assert!(near(Some(short.value), 8.0), "{short:?}");
         // Of 6 s in two hours, some hour has at least 3 s and none more than 6 s.
         let long = over(&rounds(120, &[3000, 50]));
-        assert!(near(long.low, 3.0) && near(long.high, 6.0), "{long:?}");
+        assert!(near(Some(long.value), 3.0) && near(long.low, 3.0) && near(long.high, 6.0), "{long:?}");
         let (cell, kind) = rounds(59, &[1000, 1, 1]);
         let hours = periods(&cell, &kind, HOUR_NS).unwrap();
         assert_eq!(hours.len(), 3, "a repeat that was to last an hour is one");
         assert!(periods(&cell, &kind, 4 * HOUR_NS).is_none());
+    }
+
+    #[test]
+    fn no_period_has_more_waiting_than_its_time_for_each_request_in_flight() {
+        const MIN_NS: u64 = 60_000_000_000;
+        let (mut cell, kind) = rounds(2, &[50_000]);
+        let mut minute = |queue_depth, rate| {
+            let log = cell.workload.jobs.iter_mut().find(|job| job.name == "log").unwrap();
+            (log.queue_depth, log.rate) = (queue_depth, rate);
+            let figure = time_over(&cell, "log", &kind, 1_000_000, Some(MIN_NS)).unwrap();
+            [figure.low, Some(figure.value), figure.high].map(|end| (end.unwrap() / 1e9).round())
+        };
+        // 100 s in two minutes, one request at a time: 50 s in some minute, and never more than the minute.
+        assert_eq!(minute(1, None), [50.0, 50.0, 60.0]);
+        assert_eq!(minute(4, None), [50.0, 50.0, 100.0]);
+        let rate = rdsk_model::Rate { per_s: 10.0, arrivals: rdsk_model::Arrivals::Poisson };
+        assert_eq!(minute(1, Some(rate)), [50.0, 50.0, 100.0], "requests that wait for their turn");
     }
 
     #[test]
@@ -315,7 +354,7 @@ mod tests {
         assert_eq!(both(&job).unwrap().ops, 200);
     }
 
-    fn record_need() -> Need {
+    pub(in super::super) fn record_need() -> Need {
         Need {
             name: "camera".into(),
             title: String::new(),

@@ -8,8 +8,9 @@ use crate::usage::usage;
 use crate::{completion, out, screen};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+use rdsk_experiment::BudgetSource;
 use rdsk_loads::{LoadError, NAMES, NeedDocument, built_in};
-use rdsk_model::{Experiment, Problem, Statistic, Subject, Threshold};
+use rdsk_model::{Experiment, LoadJob, Problem, Statistic, Subject, Threshold};
 
 const EXAMPLES: &str = "Examples:
   rdsk check etcd /var/lib/etcd
@@ -79,14 +80,27 @@ impl Check {
             }
             (_, None) => {}
         }
+        super::job_text::refuse_as_targets(&self.common.targets, |name| {
+            format!("a need stands before the target: rdsk check {name} TARGET")
+        })?;
         if self.common.targets.len() > 1 {
             return Err(usage("a need is checked on one target", "check each target by itself"));
         }
         let mut asked = Measurement::new(Experiment::Load, self.common);
+        if asked.options.budget_source == BudgetSource::Default {
+            asked.options.budget_ns = asked.options.budget_ns.max(least_budget_ns(&phases));
+        }
         load::set(&mut asked, phases);
         asked.options.need = Some(need);
         Ok(Measurement { command: "check", ..asked })
     }
+}
+
+/// The budget of which the first of six repeats has its ramp and as much time again.
+fn least_budget_ns(phases: &[Vec<LoadJob>]) -> u64 {
+    const REPEATS: u64 = 6;
+    let ramp_ns = phases.iter().flatten().map(|job| job.ramp_ns).max().unwrap_or(0);
+    ramp_ns.saturating_mul(2 * REPEATS).saturating_mul(phases.len() as u64)
 }
 
 /// What is wrong with the file of a need.
@@ -106,6 +120,9 @@ fn mean_flush_within(commits: u32) -> Threshold {
         over_ns: None,
         each_ns: None,
         disputed_until: None,
+        only_passes: String::new(),
+        exempts_rotational: false,
+        outlasts_bytes: 0,
     }
 }
 

@@ -10,11 +10,11 @@ use rdsk_units::{Bytes, Nanos};
 /// Most memory for the buffers of all I/Os in flight. What they really take is held against what the machine has when all is planned.
 const MAX_BUFFERS_BYTES: u64 = 4 << 30;
 
-/// Refuses what means nothing together.
+/// Refuses what means nothing together. `rw` is what stands behind `--rw` on the line.
 ///
 /// # Errors
 /// A usage error that names the flags.
-pub(super) fn check(asked: &Measurement) -> Result<(), Problem> {
+pub(super) fn check(asked: &Measurement, rw: Option<&str>) -> Result<(), Problem> {
     asked.common.check_output()?;
     refuse(
         !asked.common.forms().is_empty() && asked.common.run.dry_run,
@@ -22,7 +22,7 @@ pub(super) fn check(asked: &Measurement) -> Result<(), Problem> {
         "leave them out: nothing is measured that they could show",
     )?;
     time(asked)?;
-    permission(asked)?;
+    permission(asked, rw)?;
     sizes(asked)?;
     depth_and_streams(asked)?;
     processors(asked)
@@ -59,15 +59,22 @@ fn time(asked: &Measurement) -> Result<(), Problem> {
     )
 }
 
-fn permission(asked: &Measurement) -> Result<(), Problem> {
+fn permission(asked: &Measurement, rw: Option<&str>) -> Result<(), Problem> {
     let common = &asked.common;
     let may_overwrite = common.may_overwrite();
     let flag = if common.overwrite { "--overwrite" } else { "--destroy" };
     let only_reads = asked.options.ops.as_ref().is_some_and(|ops| !ops.contains(&Op::Write));
+    let has_jobs = !asked.options.phases.is_empty();
+    let reads = match rw {
+        Some(rw) => format!("--rw {rw}"),
+        None if has_jobs => "jobs that only read".to_owned(),
+        None => "a command that only reads".to_owned(),
+    };
+    let write = if has_jobs { "name jobs that write, such as --rw randrw" } else { "add write to --rw" };
     refuse(
         only_reads && may_overwrite,
-        format!("{flag} conflicts with --rw read"),
-        format!("leave {flag} out, or add write to --rw"),
+        format!("{flag} conflicts with {reads}"),
+        format!("leave {flag} out, or {write}"),
     )?;
     refuse(
         only_reads && asked.options.end_fsync,

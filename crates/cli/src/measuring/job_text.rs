@@ -1,4 +1,4 @@
-//! The texts of files that describe jobs. It knows none of their words.
+//! The texts of files that describe jobs, and such files where a target stands. It knows none of their words.
 
 use crate::record_file;
 use crate::usage::usage;
@@ -14,4 +14,23 @@ pub(super) fn text_of(name: &str) -> Result<String, Problem> {
     text.map_err(|why| {
         usage(cannot(why), "name a TOML file with [[job]] tables, whose words rdsk load --help names, or a job file of fio behind --fio")
     })
+}
+
+/// Refuses a file of jobs in the place of a target: its blocks are not meant to be measured. The hint is made of its name.
+///
+/// # Errors
+/// A usage error for a file whose name ends as a TOML file's, or a job file's of fio.
+pub(super) fn refuse_as_targets(targets: &[String], hint: impl Fn(&str) -> String) -> Result<(), Problem> {
+    let is_of_jobs = |name: &&String| {
+        let path = Path::new(name.as_str());
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        matches!(ending, Some("toml" | "fio")) && path.is_file()
+    };
+    match targets.iter().find(is_of_jobs) {
+        Some(name) => Err(usage(
+            format!("{} is a file of jobs, and no target", printable(name)),
+            hint(&printable(name)),
+        )),
+        None => Ok(()),
+    }
 }

@@ -3,7 +3,7 @@
 use super::Measurement;
 use super::common::{Common, MAX_TIME};
 use super::fio::{self, FioArgs};
-use super::job_text::text_of;
+use super::job_text::{refuse_as_targets, text_of};
 use crate::grammar::{COMMON, EXPERT, WHAT};
 use crate::usage::usage;
 use crate::value;
@@ -176,6 +176,7 @@ impl Load {
             }
             None => vec![vec![self.job.words().job(1).map_err(|error| flag_problem(&error))?]],
         };
+        refuse_as_targets(&self.common.targets, order)?;
         let promise = self.job.promise();
         if promise.is_some() && self.common.targets.len() > 1 {
             return Err(usage(
@@ -192,6 +193,7 @@ impl Load {
 
     fn of_job_file(mut self, name: &str) -> Result<Measurement, Problem> {
         self.refuse_both()?;
+        refuse_as_targets(&self.common.targets, order)?;
         let (load, target) = fio::load(name, &self.common.targets)?;
         self.common.targets = vec![target];
         let mut asked = Measurement::new(Experiment::Load, self.common);
@@ -219,6 +221,15 @@ impl Load {
         let (load, _) = fio::load(name, &self.common.targets)?;
         let text = load.to_toml().map_err(|error| problem(name, &LoadError::Document(error.to_string())))?;
         Ok(Some(text))
+    }
+}
+
+/// Where the file of this name stands on a line.
+fn order(name: &str) -> String {
+    if name.ends_with(".fio") {
+        format!("a job file of fio stands behind --fio: rdsk load --fio {name} TARGET")
+    } else {
+        format!("a file of jobs stands before the targets: rdsk load {name} TARGET")
     }
 }
 

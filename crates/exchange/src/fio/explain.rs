@@ -23,8 +23,9 @@ impl Part<'_> {
             notes.add(
                 &self.name,
                 format!(
-                    "latencies are fio's clat, which begins when the submission has returned; with the submission (lat) the mean \
-                     is {total}; lat_percentiles=1 gives the percentiles of that"
+                    "latencies of its {}s are fio's clat, which begins when the submission has returned; with the submission (lat) \
+                     the mean is {total}; lat_percentiles=1 gives the percentiles of that",
+                    self.op
                 ),
             );
         }

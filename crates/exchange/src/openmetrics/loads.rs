@@ -72,7 +72,7 @@ pub(super) fn needs(text: &mut String, records: &[&Record]) {
             let met = match judged.outcome {
                 Outcome::Pass => 1.0,
                 Outcome::Fail => 0.0,
-                Outcome::Unsure => continue,
+                Outcome::Unsure | Outcome::Exempt => continue,
             };
             let threshold = judged.threshold;
             let facts = [

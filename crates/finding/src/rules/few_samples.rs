@@ -7,6 +7,8 @@ pub(super) const RULE: Rule = Rule::new("few-samples", Severity::Uncertain, Need
 
 /// An interval of this margin at the end of the time is worth a word.
 const WIDE: f64 = 0.1;
+/// I/Os of which a p99 is known.
+const MANY: u64 = 1000;
 /// Above this margin pages have a word in place of the figure.
 const UNSTABLE: f64 = 0.5;
 
@@ -22,8 +24,23 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let margin = margin.map_or_else(|| "none".into(), words::plus_minus);
         cite(cell, "I/Os", format_args!("{count}, interval = {margin}"))
     };
+    let (varying, few): (Vec<_>, Vec<_>) = cells.into_iter().partition(|cell| has_many(cell));
     let text = "These tests ended with a margin above ±10%, or with too few I/Os for their percentiles. A p99 needs 1000 I/Os.";
-    let findings = RULE.about_any(&cells, "too few samples", text, cited, more_time(&cells));
+    let of_few = RULE.about_any(&few, "too few samples", text, cited, more_time(&few));
+    let text = "The rate differs so much between the repeats of these tests that the margin ended above ±10%. The number of I/Os is not why.";
+    let advice = "look for what varies: stalls, other I/O, a cache that fills and empties; longer repeats (--budget) even out what is \
+                  shorter than they are";
+    let of_varying = RULE.about_any(&varying, "wide margin", text, cited, advice);
+    [with_effect(of_few, "too few samples", &few), with_effect(of_varying, "the repeats differ", &varying)]
+        .concat()
+}
+
+/// Whether a cell has I/Os enough, so that only what varies makes its margin wide.
+fn has_many(cell: &CellRecord) -> bool {
+    cell.result.latency_ns.as_ref().is_some_and(|latency| latency.count >= MANY)
+}
+
+fn with_effect(findings: Vec<Finding>, what: &str, cells: &[&CellRecord]) -> Vec<Finding> {
     let margins = cells.iter().filter_map(|cell| cell.result.bytes_per_s?.margin());
     let Some(widest) = margins.filter(|margin| margin.is_finite()).max_by(f64::total_cmp) else {
         return findings;
@@ -33,7 +50,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     } else {
         format!("with margins up to {}", words::plus_minus(widest))
     };
-    let what = format!("too few samples: {}, {margins}", how_many(&cells));
+    let what = format!("{what}: {}, {margins}", how_many(cells));
     findings
         .into_iter()
         .map(|finding| finding.effect(Stake::Cost, Some(1.0 + widest), what.clone()))
@@ -90,7 +107,15 @@ mod tests {
     fn fires_below_a_thousand_samples_and_on_wide_intervals() {
         let finding = fires(RULE, &headline(999, 0.02, StopReason::Budget));
         assert_eq!(finding.evidence, ["random 4K reads at QD1: I/Os = 999, interval = ±2.0%"]);
-        fires(RULE, &headline(5000, 0.12, StopReason::Budget));
+        let finding = fires(RULE, &headline(999, 0.12, StopReason::Budget));
+        assert!(finding.title.starts_with("too few samples"), "{}", finding.title);
+    }
+
+    #[test]
+    fn many_ios_with_a_wide_margin_are_not_too_few() {
+        let finding = fires(RULE, &headline(3_527_689, 0.12, StopReason::Budget));
+        assert_eq!(finding.title, "wide margin: random 4K reads at QD1");
+        assert!(finding.advice.is_some_and(|advice| advice.starts_with("look for what varies")));
     }
 
     #[test]

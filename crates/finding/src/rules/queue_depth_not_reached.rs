@@ -3,7 +3,6 @@
 
 use super::few_samples::more_time;
 use super::prelude::*;
-use rdsk_model::LoadJob;
 
 pub(super) const RULE: Rule = Rule::new("queue-depth-not-reached", Severity::Cause, Needs::OwnTimes, check);
 
@@ -15,7 +14,6 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_missed = |cell: &CellRecord| {
         metrics::wanted_depth(&cell.workload) > 1
             && cell.workload.stagger_ns == 0
-            && cell.workload.jobs.iter().all(LoadJob::keeps_its_depth)
             && !metrics::has_reached_depth(cell)
     };
     let long = cells(analysis, |cell| is_missed(cell) && !is_short(cell));

@@ -182,3 +182,30 @@ proptest! {
         prop_assert!(rendered.text.contains(&shown), "{}: {}", name, rendered.text);
     }
 }
+
+#[test]
+fn the_depth_of_an_open_loop_and_of_a_job_that_rests_is_a_limit() {
+    let mut record = fixtures::load();
+    let cell = &mut record.cells[0];
+    let verdict = rdsk_model::Verdict {
+        code: rdsk_model::VerdictCode::Device,
+        device_share: None,
+        text: "read".into(),
+    };
+    (cell.verdict, cell.result.in_flight_mean) = (Some(verdict), Some(1.0));
+    let job = rdsk_model::LoadJob { rate: None, ..cell.workload.jobs[0].clone() };
+    let rate = Some(rdsk_model::Rate { per_s: 3.0, arrivals: rdsk_model::Arrivals::Poisson });
+    for (job, word) in [
+        (rdsk_model::LoadJob { rate, ..job.clone() }, "device"),
+        (rdsk_model::LoadJob { think_ns: 1_000_000, ..job.clone() }, "device"),
+        (job, "depth not reached"),
+    ] {
+        record.cells[0].workload.jobs = vec![job];
+        assert_eq!(
+            not_device::word(&record, &record.cells[0]),
+            Some(word.to_owned()).filter(|word| word != "device")
+        );
+        let text = markdown(&record);
+        assert!(text.contains(&format!("| {word} |")), "{word}: {text}");
+    }
+}

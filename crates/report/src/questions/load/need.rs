@@ -1,6 +1,7 @@
 //! The answer to a need: PASS, FAIL or UNSURE for each threshold, with the figure, its interval and what would settle it.
 
 use super::sizes;
+use crate::figures;
 use crate::page::{Page, Tone};
 use rdsk_analysis::need::{Judged, Outcome, judge, outcome as outcome_of};
 use rdsk_analysis::{Analysis, words};
@@ -13,7 +14,7 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, need: &Need) {
     page.blank();
     let outcome = outcome_of(&judged);
     let tone = match outcome {
-        Outcome::Pass => Tone::Plain,
+        Outcome::Exempt | Outcome::Pass => Tone::Plain,
         Outcome::Unsure => Tone::Warning,
         Outcome::Fail => Tone::Error,
     };
@@ -67,6 +68,7 @@ fn answer(judged: &Judged<'_>) -> String {
             format!("bandwidth of {} in the worst {}", subject_in_words(judged, *subject), shortest(judged))
         }
         Statistic::BytesPerS => format!("bandwidth of {}", subject_in_words(judged, *subject)),
+        Statistic::Size => "size of the device".to_owned(),
         Statistic::Max => format!("longest of the {}", subject_in_words(judged, *subject)),
         Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 => {
             format!("{statistic} of {}", subject_in_words(judged, *subject))
@@ -77,6 +79,10 @@ fn answer(judged: &Judged<'_>) -> String {
         (None, Some(least)) => format!("≥ {}", published(*statistic, least)),
         (None, None) => String::new(),
     };
+    if *statistic == Statistic::Size {
+        let size = judged.figure.as_ref().map(|figure| amount(*statistic, figure.value));
+        return format!("{name} {mark}: {}", size.or(judged.doubt.clone()).unwrap_or_default());
+    }
     let mut text = format!("{name} {mark} ({job})");
     if let Some(figure) = &judged.figure {
         text.push_str(&format!(": {}", amount(*statistic, figure.value)));
@@ -130,6 +136,7 @@ fn amount(statistic: Statistic, value: f64) -> String {
     match statistic {
         Statistic::OpsPerS => format!("{}/s", count(value)),
         Statistic::BytesPerS | Statistic::LowestBytesPerS => words::rate(value),
+        Statistic::Size => format!("{} GB", figures::significant(value / 1e9)),
         Statistic::ShareOver => percent(value),
         Statistic::Mean
         | Statistic::P50
