@@ -108,10 +108,7 @@ mod tests {
         );
         let record = record(vec![disk()], vec![own, other]);
         let said = measured(&Analysis::of(&record), &[&record.cells[0]], |_| String::new());
-        assert_eq!(
-            said,
-            ["100 MiB of 200 MiB; whether rates last: rdsk run --sustained"]
-        );
+        assert_eq!(said, ["100 MiB of 200 MiB; whether rates last: rdsk run --sustained"]);
         let said =
             measured(&Analysis::of(&record), &record.cells.iter().collect::<Vec<_>>(), |_| String::new());
         assert!(said[0].starts_with("200 MiB written; "), "{said:?}");
