@@ -2,7 +2,6 @@
 
 use crate::byte_seconds::ByteSeconds;
 use crate::latency_series::{LatencySeries, WindowRun};
-use crate::load::RequestSource;
 use rdsk_model::Op;
 use rdsk_stats::Histogram;
 use std::ops::Range;
@@ -106,21 +105,6 @@ impl JobRun {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
         }
-    }
-
-    /// Ends what a stream did that began, and is counted from, these times; its last request ended at `last_ns`, and it was to end at
-    /// `until_ns`. What was due until then and never taken is counted.
-    pub(crate) fn end(
-        &mut self,
-        source: &mut RequestSource,
-        (begin_ns, counts_from_ns): (u64, u64),
-        last_ns: u64,
-        until_ns: u64,
-    ) {
-        self.unsent = source.due_before(until_ns.saturating_sub(begin_ns));
-        let over_ns = source.over_ns(last_ns, until_ns);
-        self.elapsed_ns = over_ns.saturating_sub(counts_from_ns);
-        self.over_ns = if source.has_rate() { over_ns } else { 0 };
     }
 
     /// Adds what another stream of the job did.

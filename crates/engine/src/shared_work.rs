@@ -115,7 +115,7 @@ impl<'a> SharedWork<'a> {
             sleep_until(work.deadline_ns, || work.barrier.is_halted());
         }
         let until_ns = work.deadline_ns.min(now_ns());
-        run.end(&mut source, (*begin_ns, *counts_from_ns), work.outcome.end_ns, until_ns);
+        source.end(&mut run, (*begin_ns, *counts_from_ns), work.outcome.end_ns, until_ns);
         work.keep_job_run(run);
     }
 

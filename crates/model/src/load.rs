@@ -1,6 +1,7 @@
 //! A load: jobs that run at once on one target, each with its mix of reads and writes, its block sizes, offsets, rate and flushes. Pure
 //! data; it decides nothing but whether a job contradicts itself.
 
+use crate::contradiction::Contradiction;
 use crate::requests::{BlockShare, OffsetRule, Requests};
 use crate::workload_words::{IoPath, StreamRange, words};
 use serde::{Deserialize, Serialize};
@@ -109,17 +110,6 @@ pub struct LoadJob {
     pub advised: bool,
     /// Percent of the bytes of each write that a compressing device or filesystem saves, below 100.
     pub compressible_percent: u32,
-}
-
-/// Why jobs contradict themselves, in words: the end of a sentence that names the job.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Contradiction(String);
-
-impl From<&str> for Contradiction {
-    fn from(words: &str) -> Self {
-        Self(words.to_owned())
-    }
 }
 
 impl LoadJob {

@@ -1,7 +1,7 @@
 //! What the requests of one direction of a job are like: their sizes, and the offsets that they go to. Pure data; it decides nothing but
 //! whether these contradict themselves.
 
-use crate::load::Contradiction;
+use crate::contradiction::Contradiction;
 use serde::{Deserialize, Serialize};
 
 /// Requests of one size, or of all multiples of a step between two sizes with the same probability.

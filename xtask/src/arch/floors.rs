@@ -14,8 +14,8 @@ const DRAWING: &[&str] =
     &["rdsk-analysis", "rdsk-finding", "rdsk-compare", "rdsk-report", "rdsk-exchange", "rdsk-html"];
 /// Rooms that touch the machine, which the drawing ones must not depend on, directly or not.
 const TOUCHING: &[&str] = &["rdsk-engine", "rdsk-targets", "rdsk-observe", "rdsk-sys"];
-/// Rooms whose errors are only shown to users, so that an untyped error is enough.
-const ANYHOW: &[&str] = &["rdsk", "xtask"];
+/// Rooms whose errors are only shown to users or developers, so that an untyped error is enough.
+const ANYHOW: &[&str] = &["rdsk", "rdsk-testkit", "xtask"];
 
 /// Whether a dependency is part of the program or of its tests only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

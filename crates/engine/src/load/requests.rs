@@ -3,6 +3,7 @@
 
 use super::places::Chooser;
 use crate::error::EngineError;
+use crate::job_run::JobRun;
 use crate::random::{WyRand, mix};
 use rdsk_model::{Arrivals, BlockShare, LoadJob, OffsetRule, Op, Rate, Requests, StreamRange};
 
@@ -163,6 +164,21 @@ impl RequestSource {
     /// goes on until then, whether or not anything arrives.
     pub(crate) fn over_ns(&self, last_ns: u64, end_ns: u64) -> u64 {
         if self.arrivals.is_some() && !self.is_over() { last_ns.max(end_ns) } else { last_ns }
+    }
+
+    /// Ends what a stream did that began, and is counted from, these times; its last request ended at `last_ns`, and it was to end at
+    /// `until_ns`. What was due until then and never taken is counted.
+    pub(crate) fn end(
+        &mut self,
+        run: &mut JobRun,
+        (begin_ns, counts_from_ns): (u64, u64),
+        last_ns: u64,
+        until_ns: u64,
+    ) {
+        run.unsent = self.due_before(until_ns.saturating_sub(begin_ns));
+        let over_ns = self.over_ns(last_ns, until_ns);
+        run.elapsed_ns = over_ns.saturating_sub(counts_from_ns);
+        run.over_ns = if self.has_rate() { over_ns } else { 0 };
     }
 
     /// Whether requests arrive at a rate of their own.

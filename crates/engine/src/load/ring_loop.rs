@@ -53,7 +53,7 @@ pub(crate) fn run<C: IoQueue>(
     let end = stream.until_over(work)?;
     let QueueStream { mut run, mut source, now_ns, .. } = stream;
     let until_ns = work.deadline_ns.min(now_ns);
-    run.end(&mut source, (begin_ns, counts_from_ns), work.outcome.end_ns, until_ns);
+    source.end(&mut run, (begin_ns, counts_from_ns), work.outcome.end_ns, until_ns);
     work.keep_job_run(run);
     Ok(end)
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(
     };
     let mut run = stream.run;
     let until_ns = work.deadline_ns.min(now_ns());
-    run.end(&mut source, (begin_ns, counts_from_ns), work.outcome.end_ns, until_ns);
+    source.end(&mut run, (begin_ns, counts_from_ns), work.outcome.end_ns, until_ns);
     work.keep_job_run(run);
     work.finish(end)
 }
