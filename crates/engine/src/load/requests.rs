@@ -160,14 +160,8 @@ impl RequestSource {
         self.left_bytes == 0 || self.is_full
     }
 
-    /// When the time of the stream is over, for one whose last request completed at `last_ns` and that was to end at `end_ns`: a rate
-    /// goes on until then, whether or not anything arrives.
-    pub(crate) fn over_ns(&self, last_ns: u64, end_ns: u64) -> u64 {
-        if self.arrivals.is_some() && !self.is_over() { last_ns.max(end_ns) } else { last_ns }
-    }
-
     /// Ends what a stream did that began, and is counted from, these times; its last request ended at `last_ns`, and it was to end at
-    /// `until_ns`. What was due until then and never taken is counted.
+    /// `until_ns`: a rate goes on until then, whether or not anything arrives. What was due until then and never taken is counted.
     pub(crate) fn end(
         &mut self,
         run: &mut JobRun,
@@ -176,7 +170,7 @@ impl RequestSource {
         until_ns: u64,
     ) {
         run.unsent = self.due_before(until_ns.saturating_sub(begin_ns));
-        let over_ns = self.over_ns(last_ns, until_ns);
+        let over_ns = if self.has_rate() && !self.is_over() { last_ns.max(until_ns) } else { last_ns };
         run.elapsed_ns = over_ns.saturating_sub(counts_from_ns);
         run.over_ns = if self.has_rate() { over_ns } else { 0 };
     }
