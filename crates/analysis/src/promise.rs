@@ -97,7 +97,9 @@ fn unsent(cell: &CellRecord) -> u64 {
 pub fn held(cell: &CellRecord, promise: Promise) -> Held {
     let latency = cell.result.latency_ns.as_ref();
     let histogram = latency.and_then(|latency| Histogram::from_base64(latency.histogram.as_deref()?).ok());
-    let Some(histogram) = histogram.filter(|histogram| histogram.count() > 0) else { return Held::Unknown };
+    let Some(histogram) = histogram.filter(|histogram| histogram.count() > 0) else {
+        return if unsent(cell) > 0 { Held::No } else { Held::Unknown };
+    };
     let arrived = histogram.count() + unsent(cell);
     // As on the page, where a percentile is the end of its bucket, or the longest latency of all.
     let are_all =

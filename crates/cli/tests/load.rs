@@ -278,6 +278,18 @@ fn a_rate_counts_over_the_time_in_which_it_was_offered_and_a_job_that_is_done_ow
     // What a CSV and the history have is the rate of the test, which is the same: found by a user, 1.5/s for 0.5/s.
     let result = &rare["cells"][0]["result"];
     assert_eq!((figure(result, "/elapsed_ns"), figure(result, "/ops_per_s/mean")), (12e9, per_s), "{result}");
+    // Four streams that have a part of the rate each, and a real file on which nothing may arrive in a whole repeat.
+    let four = document("load sim:ssd-slc --rate 4 --streams 4 --budget 12s", 0);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), vec![7; 4 << 20]).unwrap();
+    let real = document(&format!("load {} --rate 2 --budget 3s", file.path().display()), 0);
+    for record in [four, real] {
+        let result = &record["cells"][0]["result"];
+        let (test_ns, job_ns) = (figure(result, "/elapsed_ns"), figure(&result["jobs"][0], "/elapsed_ns"));
+        assert!((test_ns / job_ns - 1.0).abs() < 0.01, "{test_ns} and {job_ns}");
+        let per_s = figure(&result["jobs"][0], "/reads/ops") / job_ns * 1e9;
+        assert!((figure(result, "/ops_per_s/mean") / per_s - 1.0).abs() < 0.01, "{per_s}: {result}");
+    }
     let done =
         job_of("[[job]]\nname = \"a\"\nrate = \"100k\"\nbytes = \"1M\"\n[[job]]\nname = \"b\"\n", "3s");
     assert_eq!(figure(&done, "/rate/unsent"), 0.0, "{done}");

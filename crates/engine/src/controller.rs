@@ -175,8 +175,9 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
     for outcome in outcomes {
         histogram.merge(&outcome.latencies.histogram);
     }
-    let last_ns = issued(outcomes).map(|outcome| outcome.end_ns.max(offered_until_ns(outcome))).max();
-    let to_return_ns = last_ns.unwrap_or(begin_ns) - begin_ns;
+    let last_ns =
+        issued(outcomes).map(|outcome| outcome.end_ns).chain(outcomes.iter().map(offered_until_ns)).max();
+    let to_return_ns = last_ns.unwrap_or(begin_ns).saturating_sub(begin_ns);
     let mut notes: Vec<String> = outcomes.iter().filter_map(|outcome| outcome.note.clone()).collect();
     notes.dedup();
     let sum = |count: fn(&StreamOutcome) -> u64| outcomes.iter().map(count).sum();
@@ -253,7 +254,8 @@ fn issued(outcomes: &[StreamOutcome]) -> impl Iterator<Item = &StreamOutcome> {
 }
 
 fn stream(spec: &StreamSpec<'_>, outcome: &StreamOutcome, begin_ns: u64) -> StreamResult {
-    let &StreamOutcome { start_ns, end_ns, bytes, ops, .. } = outcome;
+    let &StreamOutcome { start_ns, bytes, ops, .. } = outcome;
+    let end_ns = outcome.end_ns.max(offered_until_ns(outcome));
     since(
         begin_ns,
         StreamResult {

@@ -78,9 +78,11 @@ pub struct JobRun {
     pub unsent: u64,
     /// From the first start of a stream to the last end, without what is left out.
     pub elapsed_ns: u64,
-    /// When its time was over, from the begin of the visit: that of a rate goes on whether or not anything arrives. While streams
-    /// run, on the engine's clock; 0 for those without a rate.
+    /// When its time was over, on the engine's clock: that of a rate goes on whether or not anything arrives. 0 for those
+    /// without a rate.
     pub(crate) over_ns: u64,
+    /// Where its time begins, on the engine's clock; `None` before its end.
+    pub(crate) from_ns: Option<u64>,
     /// What is left out since this process did not run, from its start.
     pub(crate) left_out: Vec<Range<u64>>,
 }
@@ -117,5 +119,6 @@ impl JobRun {
         self.unsent += more.unsent;
         self.elapsed_ns = self.elapsed_ns.max(more.elapsed_ns);
         self.over_ns = self.over_ns.max(more.over_ns);
+        self.from_ns = self.from_ns.into_iter().chain(more.from_ns).min();
     }
 }

@@ -12,7 +12,8 @@ use rdsk_model::OwnGap;
 /// within the gap, and nothing completed in them: they are cut. A stream that ended at 8 s ended at 6 s, the visit took 6 s, and 2 s are
 /// left out; the gap stands at 2.3 s and lasts 3.1 s. Windows 2 and 5, which lie in it in part, stay whole and look slow.
 ///
-/// Of a rate that was offered (`is_offered`) nothing is cut: what was due meanwhile is done afterwards, and its time belongs to it.
+/// Of a visit with a rate that was offered (`is_offered`) only jobs without one are cut: what was due meanwhile is done afterwards, and
+/// its time belongs to it.
 pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap], is_offered: bool) {
     let gaps: Vec<(u64, u64, u64)> = gaps
         .iter()
@@ -23,11 +24,10 @@ pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap], is_offered: bo
     let width_ns = run.window_ns.max(1);
     let is_cut = |(index, &bytes): (u64, &u64)| {
         let (from_ns, until_ns) = (index * width_ns, (index + 1) * width_ns);
-        bytes == 0
-            && !is_offered
-            && gaps.iter().any(|&(begin_ns, end_ns, _)| begin_ns <= from_ns && until_ns <= end_ns)
+        bytes == 0 && gaps.iter().any(|&(begin_ns, end_ns, _)| begin_ns <= from_ns && until_ns <= end_ns)
     };
-    let cut: Vec<bool> = (0..).zip(&run.windows).map(is_cut).collect();
+    let paused: Vec<bool> = (0..).zip(&run.windows).map(is_cut).collect();
+    let cut = if is_offered { vec![false; paused.len()] } else { paused.clone() };
     // A time of the visit without what is cut before it.
     let without = |at_ns: u64| {
         let cut = (0..).zip(&cut).filter(|&(_, &is_cut)| is_cut);
@@ -47,13 +47,13 @@ pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap], is_offered: bo
     for stream in &mut run.streams {
         (stream.start_ns, stream.end_ns) = (without(stream.start_ns), without(stream.end_ns));
     }
-    for job in &mut run.jobs {
-        // A ramp is no part of a job's time.
-        let from_ns = run.warm_up.as_ref().map_or(0, |warm_up| warm_up.until_ns);
+    for job in run.jobs.iter_mut().filter(|job| job.over_ns == 0) {
+        // Its time begins after its delay and the ramp.
+        let from_ns = job.from_ns.unwrap_or(begin_ns).saturating_sub(begin_ns);
         let of_job = |ns: u64| ns.saturating_sub(from_ns).min(job.elapsed_ns);
         let pauses = (0..)
-            .zip(&cut)
-            .filter(|&(_, &is_cut)| is_cut)
+            .zip(&paused)
+            .filter(|&(_, &is_paused)| is_paused)
             .map(|(index, _): (u64, _)| of_job(index * width_ns)..of_job((index + 1) * width_ns));
         job.left_out = pauses.filter(|pause| pause.start < pause.end).collect();
         job.elapsed_ns = job.without_pauses(job.elapsed_ns);
@@ -140,7 +140,15 @@ mod tests {
         assert_eq!((closed.jobs[0].elapsed_ns, closed.to_return_ns), (240, 250), "150 ns of a pause");
         let at = [0, 200, 250, 350, 390].map(|at_ns| closed.jobs[0].without_pauses(at_ns));
         assert_eq!(at, [0, 200, 200, 200, 240]);
+        // A job that began after 250 ns lost half of the pause, and one that began after it nothing.
+        let mut late = with_jobs();
+        late.jobs = [1250, 1350]
+            .map(|from_ns| JobRun { from_ns: Some(from_ns), elapsed_ns: 150, ..JobRun::default() })
+            .into();
+        cut_out(&mut late, 1000, &[gap(170, 360)], false);
+        assert_eq!((late.jobs[0].elapsed_ns, late.jobs[1].elapsed_ns), (50, 150));
         let mut offered = with_jobs();
+        offered.jobs[0].over_ns = 1390;
         cut_out(&mut offered, 1000, &[gap(170, 360)], true);
         assert_eq!((offered.jobs[0].elapsed_ns, offered.to_return_ns, offered.left_out_ns), (390, 400, 0));
         assert_eq!(offered.gaps, [OwnGap { at_ns: 170, lasts_ns: 190 }]);

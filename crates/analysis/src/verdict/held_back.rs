@@ -2,11 +2,11 @@
 //! those of a copy whose ends take turns, lose a part of what they may have. The counters show it: our I/O was in flight, and the
 //! device had none of it. It names a limit that may be in force otherwise, too, and claims nothing of that.
 
-use super::Judgement;
 use super::facts::Facts;
 use super::limit::{LIMIT_TOLERANCE, ios_of_a_call, limited, limits, of_target, own_rates};
+use super::{Judgement, mixed};
 use crate::words;
-use rdsk_model::{DeviceEvidence, EngineKind, Estimate, JobResult, Limit, Op, VerdictCode};
+use rdsk_model::{DeviceEvidence, EngineKind, Estimate, JobResult, Limit, LoadJob, Op, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// Share of the limit that our I/O had while it was in flight, from which the limit may be what it waited for.
@@ -55,13 +55,18 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     })
 }
 
-/// Whether all jobs have a rate of their own, and sent what was due: nothing held them back.
+/// Whether all jobs have a rate of their own, and did what was due as soon as it was due: nothing held them back. What is left at the end
+/// fits into a deep queue, so that the rate that was reached counts, too, as far as chance lets it scatter.
 fn has_what_it_asked_for(facts: &Facts<'_>) -> bool {
-    let jobs = &facts.cell.result.jobs;
-    let kept_up = |job: &JobResult| {
-        job.rate.as_ref().is_some_and(|rate| rate.unsent as f64 <= LIMIT_TOLERANCE * rate.due as f64)
+    let (jobs, results) = (&facts.cell.workload.jobs, &facts.cell.result.jobs);
+    let kept_up = |(job, result): (&LoadJob, &JobResult)| {
+        let Some((rate, offered)) = result.rate.as_ref().zip(job.offered_per_s()) else { return false };
+        let scatter = 2.0 / (result.requests().max(1) as f64).sqrt();
+        let least = offered * (1.0 - LIMIT_TOLERANCE - scatter);
+        rate.unsent as f64 <= LIMIT_TOLERANCE * rate.due as f64
+            && result.requests_per_s().is_some_and(|reached| reached >= least)
     };
-    !jobs.is_empty() && jobs.iter().all(kept_up)
+    !jobs.is_empty() && jobs.len() == results.len() && jobs.iter().zip(results).all(kept_up)
 }
 
 /// `8.57 MiB/s is 85.7 % of the limit of 10.0 MiB/s that … sets for writes`, for a rate that no counter shows to be held by it.
@@ -118,7 +123,9 @@ fn below(facts: &Facts<'_>, limit: &Limit) -> Vec<Below> {
 fn waited_above(facts: &Facts<'_>, device: &DeviceEvidence, op: Op) -> Option<f64> {
     let counted = device.diskstat?;
     let interval_ns = device.interval_ns? as f64;
-    let in_flight = facts.cell.result.in_flight_mean?.min(1.0);
+    let is_half = mixed::has_both(facts.cell);
+    let in_flight = if is_half { mixed::in_flight(facts.cell) } else { facts.cell.result.in_flight_mean };
+    let in_flight = in_flight?.min(1.0);
     let ours_ns = in_flight * interval_ns;
     if in_flight < MIN_IN_FLIGHT || ours_ns < MIN_NS {
         return None;

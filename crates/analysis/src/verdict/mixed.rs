@@ -37,11 +37,15 @@ fn rates(cell: &CellRecord, op: Op) -> (f64, f64) {
     })
 }
 
-/// I/Os of the jobs in flight in one direction, on average.
-fn in_flight(cell: &CellRecord, op: Op) -> f64 {
-    let timed = cell.result.jobs.iter().filter(|job| job.elapsed_ns > 0);
-    let kinds = timed.filter_map(|job| Some((&kind(job, op)?.latency_ns, job.elapsed_ns)));
-    kinds.map(|(latency, ns)| latency.mean.unwrap_or(0.0) * latency.count as f64 / ns as f64).sum()
+/// The part of the time of a cell in which the jobs had any I/O of its workload's direction in flight, at most: of each job its latencies
+/// together, and no more than its own time.
+pub(super) fn in_flight(cell: &CellRecord) -> Option<f64> {
+    let whole_ns = cell.result.elapsed_ns.filter(|&ns| ns > 0)? as f64;
+    let of_job = |job: &JobResult| {
+        let latency = &kind(job, cell.workload.op)?.latency_ns;
+        Some((latency.mean? * latency.count as f64).min(job.elapsed_ns as f64))
+    };
+    Some(cell.result.jobs.iter().filter_map(of_job).sum::<f64>() / whole_ns)
 }
 
 /// The shares of the I/Os and of the bytes of a cell that were of its workload's direction: less than 1 in half of a load.
@@ -53,9 +57,11 @@ pub(super) fn shares(cell: &CellRecord) -> (f64, f64) {
     (metrics::ratio(own.0, reads.0 + writes.0), metrics::ratio(own.1, reads.1 + writes.1))
 }
 
-/// An estimate with another mean and the same relative interval.
+/// An estimate with another mean and the same relative interval; without one where there is none, since the jobs never ran all at once.
 fn with_mean(estimate: Option<Estimate>, mean: f64) -> Option<Estimate> {
-    let whole = estimate.filter(|whole| whole.mean > 0.0)?;
+    let Some(whole) = estimate.filter(|whole| whole.mean > 0.0) else {
+        return (mean > 0.0).then_some(Estimate { mean, low: None, high: None });
+    };
     let end = |end: Option<f64>| end.map(|end| end / whole.mean * mean);
     Some(Estimate { mean, low: end(whole.low), high: end(whole.high) })
 }
@@ -77,7 +83,6 @@ pub(super) fn halves(cell: &CellRecord) -> Option<[CellRecord; 2]> {
             let (bytes_per_s, ops_per_s) = rates(cell, op);
             half.result.bytes_per_s = with_mean(half.result.bytes_per_s, bytes_per_s);
             half.result.ops_per_s = with_mean(half.result.ops_per_s, ops_per_s);
-            half.result.in_flight_mean = Some(in_flight(cell, op));
             half
         })
     })

@@ -23,6 +23,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -101,15 +102,17 @@ pub(super) fn watch(
 
 /// Waits for the end of the command, and looks at it meanwhile, ever more rarely. Gives the time of its end.
 fn wait_and_look(child: &Child, mut look: impl FnMut()) -> io::Result<Instant> {
+    let (looking, has_ended) = (std::thread::current(), AtomicBool::new(false));
+    let has_ended = &has_ended;
     std::thread::scope(|scope| {
-        let looking = std::thread::current();
         let waiting = scope.spawn(move || {
             let ended = wait_for_end(child).map(|()| Instant::now());
+            has_ended.store(true, Ordering::Release);
             looking.unpark();
             ended
         });
         let mut rest = FIRST_LOOK;
-        while !waiting.is_finished() {
+        while !has_ended.load(Ordering::Acquire) {
             look();
             std::thread::park_timeout(rest);
             rest = (rest * 2).min(LAST_LOOK);

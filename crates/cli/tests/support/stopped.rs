@@ -21,9 +21,12 @@ pub(crate) fn wait_until_stopped(started: &Started, disk: &FuseDisk) {
     });
 }
 
+/// Requests of the programs that look for labels, before anything is measured, are fewer.
+const MEASURING: u64 = 400;
+
 /// Waits until it does I/O, stops it for so long, and lets it end.
 pub(crate) fn stopped_for(started: Started, disk: &FuseDisk, time: Duration) -> Answer {
-    started.wait_until("it does I/O", || disk.counts().reads + disk.counts().writes > 100);
+    started.wait_until("it measures", || disk.counts().reads + disk.counts().writes > MEASURING);
     wait_until_stopped(&started, disk);
     // The length of the stop is what is programmed here, and not waited for.
     std::thread::sleep(time);

@@ -172,6 +172,7 @@ impl RequestSource {
         run.unsent = self.due_before(until_ns.saturating_sub(begin_ns));
         let over_ns = if self.has_rate() && !self.is_over() { last_ns.max(until_ns) } else { last_ns };
         run.elapsed_ns = over_ns.saturating_sub(counts_from_ns);
+        run.from_ns = Some(counts_from_ns);
         run.over_ns = if self.has_rate() { over_ns } else { 0 };
     }
 

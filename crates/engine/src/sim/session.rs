@@ -174,7 +174,7 @@ impl Session for SimSession<'_> {
             window_ns: totals.width_ns,
             positions: self.job.workload.points.is_some().then_some(totals.positions),
             jobs,
-            streams: streams.into_iter().map(|stream| since(begin_ns, stream.result)).collect(),
+            streams: streams.into_iter().map(|stream| since(begin_ns, stream.until_over())).collect(),
             errors,
             cpu: CpuTime { user: 0, system: cpu_ns },
             page_cache: self.page_cache(),

@@ -105,6 +105,7 @@ impl<'a> LoadStream<'a> {
         let last_ns = self.last_end_ns.max(began_ns);
         let over_ns = if self.source.is_over() { last_ns } else { last_ns.max(end_ns) };
         self.run.elapsed_ns = over_ns.saturating_sub(counts_from_ns);
+        self.run.from_ns = Some(counts_from_ns);
         self.run.over_ns = if self.source.has_rate() { over_ns } else { 0 };
         &self.run
     }
@@ -135,6 +136,12 @@ pub(super) struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
+    /// What it did, until the end of its rate where it has one.
+    pub(super) fn until_over(self) -> StreamResult {
+        let over_ns = self.load.as_ref().map_or(0, |load| load.run.over_ns);
+        StreamResult { end_ns: self.result.end_ns.max(over_ns), ..self.result }
+    }
+
     pub(super) fn new(
         job: &Job<'a>,
         index: u32,

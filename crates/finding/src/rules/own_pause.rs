@@ -23,7 +23,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         "This process was stopped (SIGSTOP), its cgroup was frozen, or the machine was suspended or paused.";
     let is_offered = |cell: &CellRecord| cell.workload.jobs.iter().any(|job| job.rate.is_some());
     let what = if cells.iter().any(|cell| is_offered(cell)) {
-        "Latencies leave this time out. Rates that were offered do not: what was due meanwhile was done afterwards, or never."
+        "Latencies, and rates that were not offered, leave this time out; an offered rate keeps it, and what was due was done \
+         afterwards or never."
     } else {
         "Rates and latencies leave this time out."
     };
