@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(seconds.least(4000 * MS, &[]), Some(0), "nothing moved in the fourth");
         assert_eq!(seconds.least(999 * MS, &[]), None);
         assert_eq!(
-            seconds.least(4000 * MS, &[3100 * MS..3900 * MS]),
+            seconds.least(4000 * MS, std::slice::from_ref(&(3100 * MS..3900 * MS))),
             Some(1 << 20),
             "nor does a pause count"
         );

@@ -101,8 +101,7 @@ pub(crate) fn run_streams(
     if let Some(spec) = specs.first() {
         let gaps = spec.open.guard.watchdog.gaps(begin_ns, begin_ns + run.elapsed_ns);
         if !gaps.is_empty() {
-            let is_offered = specs.iter().any(|spec| spec.load.is_some_and(|load| load.job.rate.is_some()));
-            cut_out(&mut run, begin_ns, &gaps, is_offered);
+            cut_out(&mut run, begin_ns, &gaps, specs.iter().any(has_rate));
         }
     }
     let cpu = cpu_before.zip(process_usage().ok());
@@ -211,6 +210,11 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
         notes,
         ..Run::without_io(ended, engine)
     }
+}
+
+/// Whether requests arrive at a rate of their own.
+fn has_rate(spec: &StreamSpec<'_>) -> bool {
+    spec.load.is_some_and(|load| load.job.rate.is_some())
 }
 
 /// When the time of a stream with a rate was over, whether or not anything arrived; 0 without one.
