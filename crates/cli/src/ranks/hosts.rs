@@ -64,10 +64,10 @@ mod tests {
         let hosts = Hosts(["b", "a", "b", "c", "a"].map(str::to_owned).into());
         let places: Vec<u32> = (0..5).map(|rank| hosts.place(rank).index).collect();
         assert_eq!(places, [0, 1, 0, 2, 1]);
-        assert_eq!(hosts.place(3).all, AtOnce::Hosts(3));
+        assert_eq!(hosts.place(3).peers, AtOnce::Hosts(3));
         let firsts: Vec<u32> = (0..5).map(|rank| hosts.first_on_host_of(rank)).collect();
         assert_eq!(firsts, [0, 1, 0, 3, 1]);
         let single = Hosts(["a", "a", "a"].map(str::to_owned).into());
-        assert_eq!((single.place(2).all, single.place(2).index), (AtOnce::Ranks(3), 2));
+        assert_eq!((single.place(2).peers, single.place(2).index), (AtOnce::Ranks(3), 2));
     }
 }
