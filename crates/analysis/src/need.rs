@@ -273,19 +273,7 @@ mod tests {
     use super::*;
 
     fn p99(at_most: f64) -> Threshold {
-        Threshold {
-            job: "wal".into(),
-            of: Subject::Flushes,
-            statistic: Statistic::P99,
-            at_most: Some(at_most),
-            at_least: None,
-            over_ns: None,
-            each_ns: None,
-            disputed_until: None,
-            only_passes: String::new(),
-            exempts_rotational: false,
-            outlasts_bytes: 0,
-        }
+        Threshold { at_most: Some(at_most), ..Threshold::new("wal", Subject::Flushes, Statistic::P99) }
     }
 
     fn between(low: f64, value: f64, high: f64) -> Figure {

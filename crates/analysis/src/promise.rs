@@ -112,7 +112,7 @@ pub fn held(cell: &CellRecord, promise: Promise) -> Held {
     if chance_of_at_least(arrived - within, arrived, 1.0 - share) < CHANCE { Held::No } else { Held::Unknown }
 }
 
-/// The chance that at least `late` of so many requests are late, each of which is with this chance.
+/// The probability that at least `late` of `count` requests are late, where each is late with the probability `chance`.
 fn chance_of_at_least(late: u64, count: u64, chance: f64) -> f64 {
     let mut fewer = 0.0;
     let mut exactly = (1.0 - chance).powf(count as f64);

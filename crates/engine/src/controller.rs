@@ -101,7 +101,7 @@ pub(crate) fn run_streams(
     if let Some(spec) = specs.first() {
         let gaps = spec.open.guard.watchdog.gaps(begin_ns, begin_ns + run.elapsed_ns);
         if !gaps.is_empty() {
-            cut_out(&mut run, begin_ns, &gaps, specs.iter().any(has_rate));
+            cut_out(&mut run, begin_ns, &gaps);
         }
     }
     let cpu = cpu_before.zip(process_usage().ok());
@@ -210,11 +210,6 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
         notes,
         ..Run::without_io(ended, engine)
     }
-}
-
-/// Whether requests arrive at a rate of their own.
-fn has_rate(spec: &StreamSpec<'_>) -> bool {
-    spec.load.is_some_and(|load| load.job.rate.is_some())
 }
 
 /// When the time of a stream with a rate was over, whether or not anything arrived; 0 without one.

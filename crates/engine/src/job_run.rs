@@ -49,12 +49,6 @@ impl KindRun {
         self.seconds.merge(&more.seconds);
     }
 
-    /// The fewest bytes that moved in a whole second of a job that ran so long, pauses of this process included, each request's spread
-    /// evenly over its time; `None` in less than a second. No second in which this process paused counts.
-    fn least_bytes_per_s(&self, ran_ns: u64, pauses: &[Range<u64>]) -> Option<u64> {
-        self.seconds.least(ran_ns, pauses)
-    }
-
     /// The latencies in the order of time, by the window in which each ended; and how long a window is, in ns.
     pub fn windows(&self) -> (u64, Vec<WindowRun>) {
         self.series.clone().finished()
@@ -88,16 +82,22 @@ pub struct JobRun {
 }
 
 impl JobRun {
-    /// The time of the job at which so much of it had passed, pauses of this process included.
+    /// Whether its requests arrive at a rate of their own.
+    pub(crate) const fn is_offered(&self) -> bool {
+        self.over_ns > 0
+    }
+
+    /// A time since its start, which counts pauses of this process, without those before it.
     pub fn without_pauses(&self, at_ns: u64) -> u64 {
         let before = |pause: &Range<u64>| at_ns.clamp(pause.start, pause.end) - pause.start;
         at_ns - self.left_out.iter().map(before).sum::<u64>()
     }
 
-    /// The fewest bytes of one kind that moved in a whole second; `None` in less than a second.
+    /// The fewest bytes of one kind that moved in a whole second in which this process did not pause, each request's spread evenly over
+    /// its time; `None` without such a second.
     pub fn least_bytes_per_s(&self, kind: &KindRun) -> Option<u64> {
         let left_out_ns: u64 = self.left_out.iter().map(|pause| pause.end - pause.start).sum();
-        kind.least_bytes_per_s(self.elapsed_ns + left_out_ns, &self.left_out)
+        kind.seconds.least(self.elapsed_ns + left_out_ns, &self.left_out)
     }
 
     /// Those of one direction.

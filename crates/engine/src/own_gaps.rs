@@ -2,6 +2,7 @@
 //! that they lie before. It reads no clock and issues nothing.
 
 use crate::job::Run;
+use crate::job_run::JobRun;
 use crate::watchdog::Gap;
 use rdsk_model::OwnGap;
 
@@ -12,9 +13,9 @@ use rdsk_model::OwnGap;
 /// within the gap, and nothing completed in them: they are cut. A stream that ended at 8 s ended at 6 s, the visit took 6 s, and 2 s are
 /// left out; the gap stands at 2.3 s and lasts 3.1 s. Windows 2 and 5, which lie in it in part, stay whole and look slow.
 ///
-/// Of a visit with a rate that was offered (`is_offered`) only jobs without one are cut: what was due meanwhile is done afterwards, and
+/// Of a visit with a rate that was offered only jobs without one are cut: what was due meanwhile is done afterwards, and
 /// its time belongs to it.
-pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap], is_offered: bool) {
+pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap]) {
     let gaps: Vec<(u64, u64, u64)> = gaps
         .iter()
         .map(|gap| {
@@ -27,7 +28,8 @@ pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap], is_offered: bo
         bytes == 0 && gaps.iter().any(|&(begin_ns, end_ns, _)| begin_ns <= from_ns && until_ns <= end_ns)
     };
     let paused: Vec<bool> = (0..).zip(&run.windows).map(is_cut).collect();
-    let cut = if is_offered { vec![false; paused.len()] } else { paused.clone() };
+    let cut =
+        if run.jobs.iter().any(JobRun::is_offered) { vec![false; paused.len()] } else { paused.clone() };
     // A time of the visit without what is cut before it.
     let without = |at_ns: u64| {
         let cut = (0..).zip(&cut).filter(|&(_, &is_cut)| is_cut);
@@ -47,7 +49,7 @@ pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap], is_offered: bo
     for stream in &mut run.streams {
         (stream.start_ns, stream.end_ns) = (without(stream.start_ns), without(stream.end_ns));
     }
-    for job in run.jobs.iter_mut().filter(|job| job.over_ns == 0) {
+    for job in run.jobs.iter_mut().filter(|job| !job.is_offered()) {
         // Its time begins after its delay and the ramp.
         let from_ns = job.from_ns.unwrap_or(begin_ns).saturating_sub(begin_ns);
         let of_job = |ns: u64| ns.saturating_sub(from_ns).min(job.elapsed_ns);
@@ -73,7 +75,6 @@ pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap], is_offered: bo
 mod tests {
     use super::*;
     use crate::job::{Ended, WarmUp};
-    use crate::job_run::JobRun;
     use rdsk_model::{EngineKind, StreamResult};
     use rdsk_stats::Histogram;
 
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn the_windows_of_a_stop_go_and_those_around_it_stay() {
         let mut run = run(&[9, 9, 9, 4, 0, 0, 0, 2, 9, 0, 9]);
-        cut_out(&mut run, 1000, &[gap(170, 360)], false);
+        cut_out(&mut run, 1000, &[gap(170, 360)]);
         assert_eq!(run.windows, [9, 9, 9, 4, 2, 9, 0, 9], "what the device did not do elsewhere stays");
         assert_eq!((run.to_return_ns, run.elapsed_ns, run.left_out_ns), (400, 407, 150));
         assert_eq!(run.gaps, [OwnGap { at_ns: 170, lasts_ns: 190 }]);
@@ -113,14 +114,14 @@ mod tests {
     #[test]
     fn a_stop_before_the_warm_up_is_over_makes_it_shorter() {
         let mut run = run(&[9, 0, 9, 9]);
-        cut_out(&mut run, 1000, &[gap(40, 110)], false);
+        cut_out(&mut run, 1000, &[gap(40, 110)]);
         assert_eq!((run.windows.len(), run.to_return_ns, run.warm_up.unwrap().until_ns), (3, 150, 50));
     }
 
     #[test]
     fn a_stop_in_the_flush_and_sleep_are_left_out() {
         let mut slept = run(&[9, 9]);
-        cut_out(&mut slept, 1000, &[Gap { asleep_ns: 5000, ..gap(60, 61) }, gap(103, 200)], false);
+        cut_out(&mut slept, 1000, &[Gap { asleep_ns: 5000, ..gap(60, 61) }, gap(103, 200)]);
         assert_eq!(
             (slept.windows.as_slice(), slept.to_return_ns, slept.elapsed_ns),
             ([9, 9].as_slice(), 100, 103)
@@ -136,7 +137,7 @@ mod tests {
             ..run(&[9, 9, 9, 4, 0, 0, 0, 2])
         };
         let mut closed = with_jobs();
-        cut_out(&mut closed, 1000, &[gap(170, 360)], false);
+        cut_out(&mut closed, 1000, &[gap(170, 360)]);
         assert_eq!((closed.jobs[0].elapsed_ns, closed.to_return_ns), (240, 250), "150 ns of a pause");
         let at = [0, 200, 250, 350, 390].map(|at_ns| closed.jobs[0].without_pauses(at_ns));
         assert_eq!(at, [0, 200, 200, 200, 240]);
@@ -145,11 +146,11 @@ mod tests {
         late.jobs = [1250, 1350]
             .map(|from_ns| JobRun { from_ns: Some(from_ns), elapsed_ns: 150, ..JobRun::default() })
             .into();
-        cut_out(&mut late, 1000, &[gap(170, 360)], false);
+        cut_out(&mut late, 1000, &[gap(170, 360)]);
         assert_eq!((late.jobs[0].elapsed_ns, late.jobs[1].elapsed_ns), (50, 150));
         let mut offered = with_jobs();
         offered.jobs[0].over_ns = 1390;
-        cut_out(&mut offered, 1000, &[gap(170, 360)], true);
+        cut_out(&mut offered, 1000, &[gap(170, 360)]);
         assert_eq!((offered.jobs[0].elapsed_ns, offered.to_return_ns, offered.left_out_ns), (390, 400, 0));
         assert_eq!(offered.gaps, [OwnGap { at_ns: 170, lasts_ns: 190 }]);
     }
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn what_completed_in_a_gap_keeps_its_time() {
         let mut busy = run(&[9, 9, 9, 9]);
-        cut_out(&mut busy, 1000, &[gap(0, 200)], false);
+        cut_out(&mut busy, 1000, &[gap(0, 200)]);
         assert_eq!((busy.windows.len(), busy.to_return_ns), (4, 200));
     }
 }

@@ -169,17 +169,8 @@ fn every_figure_is_that_of_the_record() {
 fn jobs_and_needs_have_series_of_their_own() {
     let mut record = fixtures::load();
     let threshold = |of: Subject, statistic: Statistic, at_most: f64| Threshold {
-        job: "log".into(),
-        of,
-        statistic,
         at_most: Some(at_most),
-        at_least: None,
-        over_ns: None,
-        each_ns: None,
-        disputed_until: None,
-        only_passes: String::new(),
-        exempts_rotational: false,
-        outlasts_bytes: 0,
+        ..Threshold::new("log", of, statistic)
     };
     record.need = Some(NeedOfRecord {
         name: "etcd".into(),

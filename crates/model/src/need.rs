@@ -97,6 +97,25 @@ pub struct Threshold {
     pub outlasts_bytes: u64,
 }
 
+impl Threshold {
+    /// One without a mark yet.
+    pub fn new(job: &str, of: Subject, statistic: Statistic) -> Self {
+        Self {
+            job: job.to_owned(),
+            of,
+            statistic,
+            at_most: None,
+            at_least: None,
+            over_ns: None,
+            each_ns: None,
+            disputed_until: None,
+            only_passes: String::new(),
+            exempts_rotational: false,
+            outlasts_bytes: 0,
+        }
+    }
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 const fn is_zero_bytes(bytes: &u64) -> bool {
     *bytes == 0

@@ -63,6 +63,14 @@ struct HeldBack {
     controls: Vec<IoControl>,
 }
 
+fn add_new<T: PartialEq>(noted: &mut Vec<T>, more: Vec<T>) {
+    for item in more {
+        if !noted.contains(&item) {
+            noted.push(item);
+        }
+    }
+}
+
 type Counts = Result<DeviceCounts, CountersError>;
 
 struct Begun {
@@ -197,17 +205,10 @@ impl KernelObserver {
     /// Adds what holds back another process, while it runs, to the evidence of this visit: a command may enter a group of its own.
     pub fn note_limits_of(&mut self, process: &Path) {
         let carriers: Vec<(u32, String)> = self.loops.iter().filter_map(LoopWatch::carrier).collect();
-        let HeldBack { limits: noted, controls: noted_controls } = &mut self.held_back;
-        for limit in limits(process, &self.sys, &self.targets, &self.stacks, &carriers) {
-            if !noted.contains(&limit) {
-                noted.push(limit);
-            }
-        }
-        for control in controls(process, &self.sys, &self.targets, &self.stacks, &carriers) {
-            if !noted_controls.contains(&control) {
-                noted_controls.push(control);
-            }
-        }
+        let limits = limits(process, &self.sys, &self.targets, &self.stacks, &carriers);
+        let controls = controls(process, &self.sys, &self.targets, &self.stacks, &carriers);
+        add_new(&mut self.held_back.limits, limits);
+        add_new(&mut self.held_back.controls, controls);
     }
 
     /// Records a problem once; there are at most as many as devices times kinds of problems.

@@ -67,7 +67,7 @@ mod tests {
     use crate::fixtures;
     use rdsk_model::Subject;
 
-    /// Writes of 1 MiB at these rates in the tenths of the test, and a threshold of so many MiB/s.
+    /// Writes of 1 MiB at these rates, one for each tenth of the test, and the lowest rate of a threshold, in MiB/s.
     fn writing(mib_per_s: [u64; 10], at_least: f64) -> (JobResult, Threshold) {
         let mut job = fixtures::load().cells[0].result.jobs[1].clone();
         let writes = job.writes.as_mut().unwrap();
@@ -77,17 +77,8 @@ mod tests {
         writes.ops = writes.windows.iter().map(|window| window.ops).sum();
         writes.bytes = writes.ops << 20;
         let threshold = Threshold {
-            job: "log".into(),
-            of: Subject::Writes,
-            statistic: Statistic::BytesPerS,
-            at_most: None,
             at_least: Some(at_least * 1_048_576.0),
-            over_ns: None,
-            each_ns: None,
-            disputed_until: None,
-            only_passes: String::new(),
-            exempts_rotational: false,
-            outlasts_bytes: 0,
+            ..Threshold::new("log", Subject::Writes, Statistic::BytesPerS)
         };
         (job, threshold)
     }

@@ -140,7 +140,10 @@ fn waited_above(facts: &Facts<'_>, device: &DeviceEvidence, op: Op) -> Option<f6
 mod tests {
     use super::super::verdict;
     use crate::fixtures::{self, cell, with};
-    use rdsk_model::{CellRecord, DiskStat, EngineKind, Estimate, IoPath, Limit, Op, VerdictCode};
+    use rdsk_model::{
+        Arrivals, CellRecord, DiskStat, EngineKind, Estimate, IoPath, Limit, Op, Rate, RateResult,
+        VerdictCode,
+    };
 
     const MIB: u64 = 1 << 20;
 
@@ -194,6 +197,29 @@ mod tests {
         let (code, text) = judged(&small_writes(40, 60));
         assert_eq!(code, VerdictCode::Device, "{text}");
         assert!(!text.contains("limit"), "{text}");
+    }
+
+    /// Found by a user: reads that were offered at half of a limit, and were all done in time, were "throttled".
+    #[test]
+    fn what_was_offered_and_done_in_time_was_held_back_by_nothing() {
+        let offered = |per_s: f64, unsent: u64| {
+            with(small_writes(10, 60), |cell| {
+                let load = &fixtures::load().cells[0];
+                let (mut job, mut result) = (load.workload.jobs[1].clone(), load.result.jobs[1].clone());
+                (job.streams, job.rate) = (1, Some(Rate { per_s, arrivals: Arrivals::Poisson }));
+                let lag_ns = result.writes.as_ref().unwrap().latency_ns.clone();
+                result.rate = Some(RateResult { due: 1000, unsent, lag_ns });
+                (cell.workload.jobs, cell.result.jobs) = (vec![job], vec![result]);
+            })
+        };
+        let reached = offered(1.0, 0).result.jobs[0].requests_per_s().unwrap();
+        assert_eq!(judged(&offered(reached, 0)).0, VerdictCode::Device);
+        assert_eq!(judged(&offered(reached, 200)).0, VerdictCode::Throttled, "a fifth was never sent");
+        assert_eq!(
+            judged(&offered(3.0 * reached, 0)).0,
+            VerdictCode::Throttled,
+            "a deep queue held the rest"
+        );
     }
 
     /// Both ends of a copy are limited and take turns: each has half of the time.

@@ -111,19 +111,8 @@ fn not_a_need(name: &str, error: &LoadError) -> Problem {
 
 /// One session commits no faster than its flushes return.
 fn mean_flush_within(commits: u32) -> Threshold {
-    Threshold {
-        job: "wal".into(),
-        of: Subject::Flushes,
-        statistic: Statistic::Mean,
-        at_most: Some(1e9 / f64::from(commits)),
-        at_least: None,
-        over_ns: None,
-        each_ns: None,
-        disputed_until: None,
-        only_passes: String::new(),
-        exempts_rotational: false,
-        outlasts_bytes: 0,
-    }
+    let threshold = Threshold::new("wal", Subject::Flushes, Statistic::Mean);
+    Threshold { at_most: Some(1e9 / f64::from(commits)), ..threshold }
 }
 
 fn list() -> Result<String, Problem> {
